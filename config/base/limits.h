@@ -1,0 +1,34 @@
+// Hard limits of the whole program. Everything that grows has one; configurable limits have their
+// ceiling here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace spel::limits {
+
+// Model shapes a file may ask for.
+inline constexpr std::uint32_t kModelDimMax = 65536;
+inline constexpr std::uint32_t kLayersMax = 1024;
+inline constexpr std::uint32_t kHeadsMax = 1024;
+inline constexpr std::uint32_t kVocabMax = 1U << 20;
+inline constexpr std::uint32_t kMaxSeqMax = 1U << 20;
+inline constexpr std::uint32_t kConvTapsMax = 8;
+
+// Speculation.
+inline constexpr std::size_t kSpecKMax = 16;    ///< Proposals per round; state rings hold K+1.
+inline constexpr std::size_t kSpecKDefault = 4;
+inline constexpr std::size_t kDraftThreadsMax = 6;
+inline constexpr std::size_t kTargetThreadsMax = 64;
+
+// Requests.
+inline constexpr std::size_t kSequencesMax = 64;
+inline constexpr std::size_t kQueueMax = 4096;
+inline constexpr std::size_t kChoicesMax = 8;
+inline constexpr std::size_t kPromptsMax = 16;
+inline constexpr std::size_t kStopStringsMax = 4;
+inline constexpr std::size_t kStopBytesMax = 256;
+inline constexpr std::size_t kTopLogprobsMax = 5;
+inline constexpr std::size_t kLogitBiasMax = 1024;
+
+}  // namespace spel::limits

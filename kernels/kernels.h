@@ -1,0 +1,122 @@
+// The numeric kernels behind one interface. Pure functions over caller-owned memory.
+//
+// A Kernels object is a handle to one instruction set's functions; choose it once with select() and
+// pass it down. Every set gives the same bits (kernels/NUMERICS.md); the scalar set is the
+// executable form of that document. Arrays are f32, row-major, and need no particular alignment
+// unless said. No function allocates or throws. All are thread-safe on disjoint outputs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "kernels/isa.h"
+#include "kernels/matrix.h"
+#include "kernels/thread_pool.h"
+
+namespace spel::kernels {
+
+/// How ternary rows are multiplied; all give identical integers.
+enum class TernaryKernel { kDotprod, kAddsub, kScalar };
+[[nodiscard]] std::string_view ternary_kernel_name(TernaryKernel kernel);
+
+/// int8 rows made from f32 rows: q = round_half_even(x / scale), scale = max|x| / 127
+/// (scale = 1e-12 for a row of zeros).
+struct QuantizedRows {
+  std::int8_t* values;  ///< [m][stride]
+  float* scales;        ///< [m]
+  std::size_t stride;   ///< Values per row, >= cols; a multiple of 64. Padding is zero.
+};
+
+/// One head's slice of a Gated-DeltaNet update over the tokens of one sequence.
+struct DeltaRule {
+  std::size_t head_dim_k;  ///< Columns of the state.
+  std::size_t head_dim_v;  ///< Rows of the state.
+  float decay;             ///< a, in (0, 1)
+  float write;             ///< beta, in (0, 1)
+  float read_scale;        ///< Multiplies the output: 1/sqrt(head_dim).
+  bool decay_before_read;  ///< false: v - S k (the document's); true: v - (a S) k (Qwen's).
+};
+
+/// One (token row, head) of causal attention over a KV cache laid out for the kernels.
+struct AttentionHead {
+  const float* keys;      ///< [ceil(positions/16)][head_dim][16]: panels of 16 positions.
+  const float* values;    ///< [positions][head_dim]
+  std::size_t positions;  ///< Positions attended to, >= 1.
+  std::size_t head_dim;
+  float logit_scale;
+};
+
+class Kernels {
+ public:
+  /// The best attainable set, or `forced`. Throws Error(kInvalidArgument) naming the attainable
+  /// ones if `forced` is not among them. SPEL_KERNEL is read by the configuration, not here.
+  [[nodiscard]] static const Kernels& select(std::optional<Isa> forced = std::nullopt);
+
+  Kernels(const Kernels&) = delete;
+  Kernels& operator=(const Kernels&) = delete;
+
+  [[nodiscard]] Isa isa() const noexcept { return isa_; }
+
+  // --- Matrix products, split over the pool by output rows ---------------------------------------
+
+  /// y[i][r] = W x[i] for i < m. x is [m][cols] with row stride x_stride, y has row stride y_stride.
+  void matmul(ThreadPool& pool, const DenseMatrix& w, const float* x, std::size_t x_stride,
+              std::size_t m, float* y, std::size_t y_stride) const;
+  /// y[i][r] = float(integer dot) * (row_scale[r] * x_scale[i]).
+  void matmul(ThreadPool& pool, const Int8Matrix& w, const QuantizedRows& x, std::size_t m,
+              float* y, std::size_t y_stride) const;
+  void matmul(ThreadPool& pool, const TernaryMatrix& w, const QuantizedRows& x, std::size_t m,
+              float* y, std::size_t y_stride,
+              TernaryKernel kernel = TernaryKernel::kDotprod) const;
+
+  // --- Row operations (serial; callers split by rows) --------------------------------------------
+
+  /// Quantises one row of n values and zeroes the padding up to `stride`.
+  void quantize_row(const float* x, std::size_t n, std::int8_t* q, std::size_t stride,
+                    float* scale) const;
+  /// y = x * (1/sqrt(mean(x^2) + eps)) * w; x and y may be the same.
+  void rms_norm(const float* x, const float* w, std::size_t n, float eps, float* y) const;
+  /// x[h] *= 1/sqrt(sum(x[h]^2) + eps) for each of `heads` rows of head_dim.
+  void l2_normalize(float* x, std::size_t heads, std::size_t head_dim, float eps) const;
+  /// Interleaved pairs: (x0, x1) -> (x0 c - x1 s, x1 c + x0 s). cos, sin are [head_dim/2].
+  void rope(float* x, std::size_t heads, std::size_t head_dim, const float* cos,
+            const float* sin) const;
+  /// y[i] = sum over taps, oldest first, of rows[t][i] * w[t][i]; `rows` has `taps` pointers.
+  void short_conv(const float* const* rows, const float* w, std::size_t taps, std::size_t n,
+                  float* y) const;
+  /// y = silu(x).
+  void silu(const float* x, std::size_t n, float* y) const;
+  /// y = silu(gate) * up.
+  void silu_mul(const float* gate, const float* up, std::size_t n, float* y) const;
+  /// x += y.
+  void add(float* x, const float* y, std::size_t n) const;
+  /// y = sigmoid(x).
+  void sigmoid(const float* x, std::size_t n, float* y) const;
+  /// p = exp(x - max(x)); returns the sum of p (16 virtual lanes), max in *max.
+  float exp_sum(const float* x, std::size_t n, float* p, float* max) const;
+  /// Index of the largest value, the lowest on a tie; NaN never wins. 0 if all are NaN.
+  std::size_t argmax(const float* x, std::size_t n) const;
+
+  // --- Mixers ------------------------------------------------------------------------------------
+
+  /// One step of the delta rule for one head: reads state `from` [dv][dk], writes `to` (may be the
+  /// same memory), writes out [dv].
+  void delta_step(const DeltaRule& rule, const float* from, float* to, const float* q,
+                  const float* k, const float* v, float* out) const;
+  /// Writes one key vector into its panel: keys as in AttentionHead.
+  void store_key(float* keys, std::size_t position, std::size_t head_dim, const float* k) const;
+  /// out [head_dim] = softmax(scale * q K^T) V. `scratch` holds positions rounded up to 16 floats.
+  void attend(const AttentionHead& head, const float* q, float* scratch, float* out) const;
+
+ private:
+  friend struct KernelRegistry;
+  struct Table;
+  Kernels(Isa isa, const Table& table) : isa_(isa), table_(table) {}
+
+  Isa isa_;
+  const Table& table_;
+};
+
+}  // namespace spel::kernels
