@@ -61,15 +61,15 @@ class Kernels {
 
   // --- Matrix products, split over the pool by output rows ---------------------------------------
 
-  /// y[i][r] = W x[i] for i < m. x is [m][cols] with row stride x_stride, y has row stride y_stride.
+  /// y[i][r] = W x[i] for i < m. x is [m][cols] with row stride x_stride, y has row stride
+  /// y_stride.
   void matmul(ThreadPool& pool, const DenseMatrix& w, const float* x, std::size_t x_stride,
               std::size_t m, float* y, std::size_t y_stride) const;
   /// y[i][r] = float(integer dot) * (row_scale[r] * x_scale[i]).
   void matmul(ThreadPool& pool, const Int8Matrix& w, const QuantizedRows& x, std::size_t m,
               float* y, std::size_t y_stride) const;
   void matmul(ThreadPool& pool, const TernaryMatrix& w, const QuantizedRows& x, std::size_t m,
-              float* y, std::size_t y_stride,
-              TernaryKernel kernel = TernaryKernel::kDotprod) const;
+              float* y, std::size_t y_stride, TernaryKernel kernel = TernaryKernel::kDotprod) const;
 
   // --- Row operations (serial; callers split by rows) --------------------------------------------
 

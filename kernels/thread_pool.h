@@ -30,7 +30,8 @@ class ThreadPool {
   template <typename Body>
   void parallel_for(std::size_t blocks, Body&& body) {
     using B = std::remove_reference_t<Body>;
-    run(blocks, [](void* context, std::size_t block) { (*static_cast<B*>(context))(block); },
+    run(
+        blocks, [](void* context, std::size_t block) { (*static_cast<B*>(context))(block); },
         const_cast<void*>(static_cast<const void*>(std::addressof(body))));
   }
 

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kMaxSeqMax = 1U << 20;
 inline constexpr std::uint32_t kConvTapsMax = 8;
 
 // Speculation.
-inline constexpr std::size_t kSpecKMax = 16;    ///< Proposals per round; state rings hold K+1.
+inline constexpr std::size_t kSpecKMax = 16;  ///< Proposals per round; state rings hold K+1.
 inline constexpr std::size_t kSpecKDefault = 4;
 inline constexpr std::size_t kDraftThreadsMax = 6;
 inline constexpr std::size_t kTargetThreadsMax = 64;

@@ -1,0 +1,126 @@
+// What the engine is asked for, and what it tells back. Native types only: no JSON comes this far.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/base/limits.h"
+#include "engine/types.h"
+
+namespace spel::engine {
+
+/// Applied in this order: bias, penalties, temperature, top_k, top_p, min_p.
+struct SamplingParams {
+  float temperature = 1.0F;         ///< 0: argmax, lowest id on a tie.
+  std::int32_t top_k = 0;           ///< 0: off.
+  float top_p = 1.0F;               ///< (0, 1]
+  float min_p = 0.0F;               ///< [0, 1]
+  float repetition_penalty = 1.0F;  ///< 1: off. Over prompt and output.
+  float presence_penalty = 0.0F;    ///< Over the output.
+  float frequency_penalty = 0.0F;   ///< Over the output.
+  std::vector<std::pair<TokenId, float>> logit_bias;
+  std::uint64_t seed = 0;  ///< Same seed, same text, whatever the speculation.
+};
+
+/// off: no governor, always k proposals. trip: the document's. adaptive: picks k by measured gain.
+enum class GovernorKind { kOff, kTrip, kAdaptive };
+[[nodiscard]] std::string_view governor_name(GovernorKind kind);
+[[nodiscard]] std::optional<GovernorKind> parse_governor(std::string_view name);
+
+struct SpeculationParams {
+  bool enabled = true;
+  std::size_t k = limits::kSpecKDefault;  ///< Proposals per round; for adaptive the most allowed.
+  GovernorKind governor = GovernorKind::kAdaptive;
+  double alpha_threshold = 0.35;  ///< trip: suspend below this acceptance …
+  std::size_t window = 16;        ///< … over this many rounds.
+};
+
+struct GenerationRequest {
+  std::vector<TokenId> prompt;  ///< Not empty, every id in range: the engine refuses otherwise.
+  std::size_t max_tokens = 16;  ///< Also cut where the context ends.
+  SamplingParams sampling;
+  SpeculationParams speculation;
+  std::vector<std::string> stop;  ///< Byte strings; the earliest match ends the text before it.
+  std::vector<TokenId> stop_token_ids;
+  bool ignore_eos = false;
+  std::optional<std::size_t> logprobs;  ///< Alternatives to report with each token, 0 … 5.
+  bool prompt_logprobs = false;         ///< The same for the prompt (echo).
+  std::optional<Clock::time_point> deadline;
+};
+
+struct TokenLogprob {
+  TokenId token = 0;
+  float logprob = 0.0F;  ///< Natural log, of the model's distribution before any sampling filter.
+};
+
+/// One token of the output, in order.
+struct TokenEvent {
+  TokenId token = 0;
+  /// -1: the target's own choice. >= 0: an accepted proposal and its place in the round.
+  std::int32_t draft_position = -1;
+  /// Bytes at the end of the output so far that may still turn out to be the start of a stop
+  /// string: a reader must not show them yet.
+  std::size_t held_bytes = 0;
+  float logprob = 0.0F;  ///< Set when logprobs were asked for.
+  std::vector<TokenLogprob> top_logprobs;
+};
+
+/// Logprobs of the prompt, sent once before the first token when asked for. The first token of a
+/// prompt has none.
+struct PromptEvent {
+  std::vector<TokenLogprob> tokens;                     ///< [prompt size]; [0].logprob unset.
+  std::vector<std::vector<TokenLogprob>> top_logprobs;  ///< [prompt size]
+};
+
+enum class FinishReason { kStop, kLength, kCancelled, kDeadline, kError };
+[[nodiscard]] std::string_view finish_reason_name(FinishReason reason);
+
+/// The receipt: what speculation did for this request. Times from a monotonic clock.
+struct GenerationStats {
+  std::size_t prompt_tokens = 0;
+  std::size_t cached_tokens = 0;      ///< Prompt tokens whose state was reused.
+  std::size_t completion_tokens = 0;  ///< Emitted tokens, the one that completed a stop included.
+  double queue_seconds = 0.0;
+  double prefill_seconds = 0.0;  ///< From leaving the queue to the first token.
+  double decode_seconds = 0.0;   ///< From the first token to the last.
+
+  bool draft_enabled = false;
+  std::string draft_reason;  ///< Why not, when not: "requested off", "no draft model", …
+  std::size_t k = 0;
+  GovernorKind governor = GovernorKind::kOff;
+  std::size_t rounds = 0;     ///< Target passes with proposals …
+  std::size_t ar_rounds = 0;  ///< … and without.
+  std::size_t proposed = 0;
+  std::size_t accepted = 0;   ///< Proposals that became output.
+  std::size_t discarded = 0;  ///< Agreed proposals cut off by a stop or the length.
+  std::vector<std::size_t> accepted_by_position;  ///< [k]
+  std::size_t trips = 0;
+  std::size_t resumes = 0;
+  double c = 0.0;           ///< Draft forward over AR token, as measured.
+  double v = 0.0;           ///< (K+1)-token verification over AR token, as measured.
+  double ar_seconds = 0.0;  ///< One plain token, the unit of c and v.
+
+  [[nodiscard]] double alpha() const {
+    return proposed == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(proposed);
+  }
+  [[nodiscard]] double tokens_per_second() const;
+  /// tokens_per_second over plain decoding's. 0 until there is something to compare.
+  [[nodiscard]] double speedup() const;
+};
+
+/// The last event of every stream.
+struct FinishEvent {
+  FinishReason reason = FinishReason::kLength;
+  std::size_t text_bytes = 0;  ///< The output's length in bytes: what a stop string cut is gone.
+  std::string stop_sequence;   ///< The stop string that matched, if one did.
+  std::optional<TokenId> stop_token;
+  std::string error;  ///< For kError: safe to show to the client.
+  GenerationStats stats;
+};
+
+}  // namespace spel::engine

@@ -1,0 +1,56 @@
+// The bounded pipe from the engine thread to one reader.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <variant>
+
+#include "engine/request.h"
+
+namespace spel::engine {
+
+using StreamEvent = std::variant<PromptEvent, TokenEvent, FinishEvent>;
+
+/// One producer (the engine thread), one consumer. Bounded: when it is full the engine parks the
+/// sequence until the consumer has read. The way back carries only a cancel flag and credit.
+///
+/// `on_ready` is called, from the engine thread and outside any lock, when events have become
+/// readable; it must be quick and must not call back into the stream (post to an executor).
+/// `on_credit` is set by the engine and called from the consumer's thread when a full stream has
+/// room again or was cancelled.
+class TokenStream {
+ public:
+  TokenStream(std::size_t capacity, std::function<void()> on_ready);
+
+  // Consumer.
+  [[nodiscard]] std::optional<StreamEvent> try_pop();
+  /// The reader has gone: the sequence is freed within one step. Idempotent, never blocks.
+  void cancel();
+
+  // Producer.
+  void set_on_credit(std::function<void()> on_credit);
+  /// Free places. A FinishEvent and a PromptEvent are always taken, beyond the capacity.
+  [[nodiscard]] std::size_t credit() const;
+  void push(StreamEvent event);
+  /// Calls on_ready if anything was pushed since the last flush.
+  void flush();
+  [[nodiscard]] bool cancelled() const noexcept {
+    return cancelled_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  const std::size_t capacity_;
+  const std::function<void()> on_ready_;
+  std::function<void()> on_credit_;
+  mutable std::mutex mutex_;
+  std::deque<StreamEvent> events_;
+  bool was_full_ = false;
+  bool pending_ready_ = false;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace spel::engine

@@ -1,0 +1,38 @@
+// Text to token ids, and ids to bytes. Assembling valid UTF-8 from the bytes is the reader's job.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/types.h"
+
+namespace spel::engine {
+
+/// Immutable, safe from any thread.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  [[nodiscard]] virtual std::size_t vocab_size() const = 0;
+  /// Throws Error(kInvalidArgument) naming the byte offset of the first character that has no
+  /// token.
+  [[nodiscard]] virtual std::vector<TokenId> encode(std::string_view text) const = 0;
+  /// The bytes of one token, possibly part of a UTF-8 character. `token` must be in range.
+  [[nodiscard]] virtual std::string_view bytes(TokenId token) const = 0;
+  [[nodiscard]] virtual std::optional<TokenId> bos() const = 0;
+  [[nodiscard]] virtual std::optional<TokenId> eos() const = 0;
+};
+
+/// One token per ASCII code: id = code, 0 … 127. No BOS, no EOS.
+[[nodiscard]] std::unique_ptr<Tokenizer> make_ascii_tokenizer();
+
+/// Tokens given as byte strings; encode() takes the longest match at each place. For tests and for
+/// small fixed vocabularies.
+[[nodiscard]] std::unique_ptr<Tokenizer> make_list_tokenizer(std::vector<std::string> tokens,
+                                                             std::optional<TokenId> eos);
+
+}  // namespace spel::engine
