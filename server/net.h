@@ -1,21 +1,20 @@
 // The names this folder uses for Asio, fixed once: one executor type, one awaitable type.
 #pragma once
 
-#include <chrono>
-#include <system_error>
-
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/error_code.hpp>
+#include <chrono>
+#include <system_error>
 
 namespace spel::server {
 
 namespace net = boost::asio;
 
-using ErrorCode = boost::system::error_code;
+using IoError = boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 /// Everything of one connection runs on its own strand, so that its coroutines, timers and the

@@ -1,7 +1,6 @@
 #include "server/transport.h"
 
 #include <array>
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -38,7 +37,7 @@ class StreamTransport : public Transport {
 
   const Executor& executor() const noexcept override { return executor_; }
 
-  Task<ErrorCode> handshake() override { co_return ErrorCode{}; }
+  Task<IoError> handshake() override { co_return IoError{}; }
 
   Task<IoResult> read_some(net::mutable_buffer into) override {
     auto [error, bytes] = co_await stream_.async_read_some(into, net::as_tuple(use_task));
@@ -47,8 +46,8 @@ class StreamTransport : public Transport {
 
   void start_read(net::mutable_buffer into, std::function<void(IoResult)> done) override {
     stream_.async_read_some(
-        into, net::bind_executor(executor_, [done = std::move(done)](
-                                                ErrorCode error, std::size_t bytes) {
+        into,
+        net::bind_executor(executor_, [done = std::move(done)](IoError error, std::size_t bytes) {
           done(IoResult{error, bytes});
         }));
   }
@@ -60,18 +59,18 @@ class StreamTransport : public Transport {
   }
 
   Task<void> shutdown_send() override {
-    ErrorCode ignored;
+    IoError ignored;
     socket().shutdown(net::socket_base::shutdown_send, ignored);
     co_return;
   }
 
   void cancel() noexcept override {
-    ErrorCode ignored;
+    IoError ignored;
     socket().cancel(ignored);
   }
 
   void close() noexcept override {
-    ErrorCode ignored;
+    IoError ignored;
     socket().close(ignored);
   }
 
@@ -93,7 +92,7 @@ class TlsTransport final : public StreamTransport<net::ssl::stream<TcpSocket>> {
   TlsTransport(TcpSocket socket, net::ssl::context& context)
       : StreamTransport(socket.get_executor(), std::move(socket), context) {}
 
-  Task<ErrorCode> handshake() override {
+  Task<IoError> handshake() override {
     auto [error] =
         co_await stream_.async_handshake(net::ssl::stream_base::server, net::as_tuple(use_task));
     co_return error;
@@ -102,7 +101,7 @@ class TlsTransport final : public StreamTransport<net::ssl::stream<TcpSocket>> {
   Task<void> shutdown_send() override {
     // close_notify tells the client that a body without a length is complete, not cut.
     (void)co_await stream_.async_shutdown(net::as_tuple(use_task));
-    ErrorCode ignored;
+    IoError ignored;
     socket().shutdown(net::socket_base::shutdown_send, ignored);
   }
 };

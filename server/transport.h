@@ -2,15 +2,14 @@
 // HTTP code is compiled once.
 #pragma once
 
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
 #include <utility>
-
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/ssl/context.hpp>
 
 #include "server/net.h"
 
@@ -20,7 +19,7 @@ using TcpSocket = net::basic_stream_socket<net::ip::tcp, Executor>;
 using UnixSocket = net::basic_stream_socket<net::local::stream_protocol, Executor>;
 
 struct IoResult {
-  ErrorCode error;
+  IoError error;
   std::size_t bytes = 0;
 };
 
@@ -32,7 +31,7 @@ class Transport {
   [[nodiscard]] virtual const Executor& executor() const noexcept = 0;
 
   /// TLS: the handshake. Otherwise nothing.
-  [[nodiscard]] virtual Task<ErrorCode> handshake() = 0;
+  [[nodiscard]] virtual Task<IoError> handshake() = 0;
   [[nodiscard]] virtual Task<IoResult> read_some(net::mutable_buffer into) = 0;
   /// The same with a callback, for a read that stays outstanding while others write.
   virtual void start_read(net::mutable_buffer into, std::function<void(IoResult)> done) = 0;
