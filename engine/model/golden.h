@@ -1,0 +1,20 @@
+// What both file forms require of golden logits.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "engine/model/config.h"
+#include "engine/types.h"
+
+namespace spel::engine {
+
+/// Tokens in a set of golden logits, in either file form.
+inline constexpr std::size_t kGoldenTokens = 16;
+
+/// Throws Error(kCorrupt) naming `source` unless every token is in the vocabulary.
+void require_golden_tokens(std::span<const TokenId> tokens, const ModelConfig& config,
+                           const std::string& source);
+
+}  // namespace spel::engine
