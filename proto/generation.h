@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace spel::proto {
 using TokenId = std::int32_t;
 
 enum class Governor { kOff, kTrip, kAdaptive };
+[[nodiscard]] std::string_view governor_name(Governor governor);
+[[nodiscard]] std::optional<Governor> parse_governor(std::string_view name);
 
 /// `speculation` of a request. What is absent follows the server's configuration.
 struct SpeculationOptions {
@@ -26,10 +29,12 @@ struct SpeculationOptions {
 };
 
 enum class Ranker { kSum, kVotes };
+/// 1 … 64 of [A-Za-z0-9_-]: safe in a path, in a URL and in a log.
+[[nodiscard]] bool is_bank_name(std::string_view name);
 
 /// `notebank` of a request: notes of `bank` are addressed by the prompt and replayed before it.
 struct NoteBankOptions {
-  std::string bank;  ///< [A-Za-z0-9_-]{1,64}
+  std::string bank;  ///< A valid name.
   std::size_t top = 2;
   Ranker ranker = Ranker::kSum;
 };
