@@ -49,6 +49,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// reset. Bytes that come meanwhile are kept for the next request, up to the buffer's size.
   void watch(std::function<void()> on_closed);
   void unwatch() noexcept { on_closed_ = nullptr; }
+  /// A watched peer has closed, or the connection was closed here.
+  [[nodiscard]] bool gone() const noexcept { return peer_closed_ || closed_; }
 
   // --- Writing -----------------------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::size_t kIdBytesMax = 64;
 constexpr std::size_t kLoggedPathMax = 256;
+/// For the log and the metrics: the client left before there was an answer.
+constexpr int kClientGone = 499;
 
 bool is_safe_id(std::string_view id) {
   constexpr std::string_view kSymbols = "-_.";
@@ -135,6 +137,9 @@ void Session::begin_request() {
 }
 
 void Session::finish_request() {
+  if (status_ == 0) {
+    status_ = kClientGone;
+  }
   context_.metrics.count_request(route_ != nullptr ? route_->index : Metrics::kNoRoute, status_);
   const bool quiet = route_ != nullptr && route_->options.is_probe && status_ < 400;
   const LogLevel level = quiet ? LogLevel::kDebug : LogLevel::kInfo;
@@ -265,6 +270,10 @@ Task<void> Session::handle(const Handler& handler) {
     error = std::current_exception();
   }
   connection_->unwatch();
+  if (connection_->gone()) {
+    close_ = true;
+    co_return;
+  }
   if (error) {
     if (answer_ == Answer::kNone) {
       answer = failure(error);
