@@ -1,9 +1,8 @@
 // The engine's behaviour towards its callers, on models whose output is written down.
 #include "engine/engine.h"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
+#include <gtest/gtest.h>
 #include <string>
 #include <string_view>
 
@@ -38,8 +37,9 @@ struct Options {
 std::unique_ptr<Engine> reciting_engine(std::string_view script, std::size_t prompt_size,
                                         Options options = {}) {
   auto target = make_scripted_model(options.model, recite(ascii(script), prompt_size));
-  auto draft = options.draft ? make_scripted_model(options.model, recite(ascii(script), prompt_size))
-                             : nullptr;
+  auto draft = options.draft
+                   ? make_scripted_model(options.model, recite(ascii(script), prompt_size))
+                   : nullptr;
   return std::make_unique<Engine>(options.config, std::move(target), std::move(draft),
                                   make_ascii_tokenizer());
 }
@@ -298,16 +298,15 @@ TEST(Engine, AFailingModelEndsItsRequestsWithAnErrorAndTheEngineLives) {
   ScriptedModelOptions options;
   EngineConfig config;
   config.calibrate = false;
-  Engine engine(
-      config,
-      make_scripted_model(options,
-                          [](std::span<const TokenId> history) -> TokenId {
-                            if (history.front() == '!' && history.size() == 4) {
-                              throw std::runtime_error("out of luck");
-                            }
-                            return 'a';
-                          }),
-      nullptr, make_ascii_tokenizer());
+  Engine engine(config,
+                make_scripted_model(options,
+                                    [](std::span<const TokenId> history) -> TokenId {
+                                      if (history.front() == '!' && history.size() == 4) {
+                                        throw std::runtime_error("out of luck");
+                                      }
+                                      return 'a';
+                                    }),
+                nullptr, make_ascii_tokenizer());
   const Answer answer = generate(engine, request("!", 10));
   EXPECT_EQ(answer.finish.reason, FinishReason::kError);
   EXPECT_EQ(answer.text, "aaa");

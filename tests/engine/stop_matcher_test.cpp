@@ -1,7 +1,6 @@
 #include "engine/stop_matcher.h"
 
 #include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
