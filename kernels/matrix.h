@@ -48,8 +48,11 @@ class DenseMatrix {
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t cols() const noexcept { return cols_; }
   [[nodiscard]] DenseType type() const noexcept { return type_; }
-  [[nodiscard]] std::size_t panels() const noexcept { return (rows_ + kPanelRows - 1) / kPanelRows; }
+  [[nodiscard]] std::size_t panels() const noexcept {
+    return (rows_ + kPanelRows - 1) / kPanelRows;
+  }
   [[nodiscard]] std::size_t bytes() const noexcept { return packed_.size(); }
+  [[nodiscard]] std::size_t panel_bytes() const noexcept { return panel_bytes_; }
   [[nodiscard]] const std::byte* panel(std::size_t p) const noexcept {
     return packed_.data() + p * panel_bytes_;
   }
