@@ -27,10 +27,16 @@ class ThreadPool {
 
   [[nodiscard]] std::size_t threads() const noexcept;
 
+  /// Working memory of the matrix products, kScratchBytes long and aligned to 64 bytes, so that
+  /// they allocate nothing. Its contents do not outlive one product.
+  static constexpr std::size_t kScratchBytes = std::size_t{1} << 20;
+  [[nodiscard]] std::byte* scratch() noexcept;
+
   template <typename Body>
   void parallel_for(std::size_t blocks, Body&& body) {
     using B = std::remove_reference_t<Body>;
-    run(blocks, [](void* context, std::size_t block) { (*static_cast<B*>(context))(block); },
+    run(
+        blocks, [](void* context, std::size_t block) { (*static_cast<B*>(context))(block); },
         const_cast<void*>(static_cast<const void*>(std::addressof(body))));
   }
 
