@@ -9,7 +9,7 @@ namespace spel::kernels {
 [[nodiscard]] float sigmoid_f32(float x);  ///< 1 / (1 + exp(-x))
 [[nodiscard]] double exp_f64(double x);    ///< For tables built at load.
 [[nodiscard]] double log_f64(double x);
-[[nodiscard]] double sin_f64(double x);    ///< |x| up to 2^20.
+[[nodiscard]] double sin_f64(double x);  ///< |x| up to 2^20.
 [[nodiscard]] double cos_f64(double x);
 
 }  // namespace spel::kernels
