@@ -40,8 +40,8 @@ App::~App() {
 ServerContext App::make_context() {
   add_routes(router_, HandlerContext{config_, lifecycle_, metrics_, log_});
   metrics_.add_routes(router_.patterns());
-  return ServerContext{config_, router_,  keys_, hosts_,    cors_,   lifecycle_,
-                       metrics_, log_, sessions_, bodies_, ids_};
+  return ServerContext{config_,  router_, keys_,     hosts_,  cors_, lifecycle_,
+                       metrics_, log_,    sessions_, bodies_, ids_};
 }
 
 void App::start() {

@@ -1,12 +1,11 @@
 // The server in one object: everything between a configuration and an engine.
 #pragma once
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <boost/asio/executor_work_guard.hpp>
 
 #include "config/server_config.h"
 #include "server/context.h"

@@ -24,6 +24,7 @@ struct Backend {
   std::string numerics;
   std::size_t target_threads = 0;
   std::size_t draft_threads = 0;
+  std::shared_ptr<const void> resources;  ///< What the engine refers to and must not outlive.
   std::unique_ptr<engine::Engine> engine;
 };
 

@@ -1,8 +1,7 @@
 #include "server/completion_stream.h"
 
-#include <utility>
-
 #include <boost/asio/post.hpp>
+#include <utility>
 
 #include "server/constants.h"
 #include "server/translate.h"
@@ -60,9 +59,8 @@ void ChoiceReader::on_prompt(const engine::PromptEvent& event) {
   for (std::size_t i = 0; i < event.tokens.size(); ++i) {
     const engine::TokenLogprob& entry = event.tokens[i];
     (void)places.push(tokenizer_.bytes(entry.token), 0);
-    proto::TokenReport token =
-        report(entry.token, i == 0 ? std::nullopt : std::optional(entry.logprob),
-               event.top_logprobs[i]);
+    proto::TokenReport token = report(
+        entry.token, i == 0 ? std::nullopt : std::optional(entry.logprob), event.top_logprobs[i]);
     token.text_offset = places.last_token_offset();
     fresh_.tokens.push_back(std::move(token));
     if (report_places_) {
@@ -143,14 +141,12 @@ std::shared_ptr<engine::TokenStream> CompletionStream::make_stream(
 void CompletionStream::submit() {
   for (std::size_t i = 0; i < plan_.choices.size(); ++i) {
     auto stream = make_stream(inbox_);
-    const engine::SubmitStatus status =
-        backend_.engine->submit(plan_.choices[i].request, stream);
+    const engine::SubmitStatus status = backend_.engine->submit(plan_.choices[i].request, stream);
     if (status != engine::SubmitStatus::kAccepted) {
       cancel();
-      throw proto::RequestError(
-          proto::unavailable(status == engine::SubmitStatus::kQueueFull
-                                 ? "the queue is full; try again later"
-                                 : "the server is shutting down"));
+      throw proto::RequestError(proto::unavailable(status == engine::SubmitStatus::kQueueFull
+                                                       ? "the queue is full; try again later"
+                                                       : "the server is shutting down"));
     }
     streams_.push_back(std::move(stream));
     choices_.emplace_back(i, plan_.choices[i], plan_, backend_.engine->tokenizer());

@@ -10,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "engine/token_stream.h"
+#include "proto/error_body.h"
 #include "proto/responses.h"
 #include "proto/text_assembler.h"
 #include "server/metrics.h"
@@ -43,8 +44,8 @@ class ChoiceReader {
 
   const engine::Tokenizer& tokenizer_;
   const std::size_t index_;
-  const bool report_tokens_;   ///< Somebody asked for logprobs or token ids.
-  const bool report_places_;   ///< … and for the places in the draft.
+  const bool report_tokens_;  ///< Somebody asked for logprobs or token ids.
+  const bool report_places_;  ///< … and for the places in the draft.
   const bool with_logprobs_;
   const bool with_token_ids_;
   const std::string own_stop_;

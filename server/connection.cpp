@@ -154,7 +154,8 @@ Task<void> Connection::finish() {
   while (dropped < kLingerBytes && Clock::now() < deadline) {
     dropped += pending().size();
     consume(pending().size());
-    if (co_await fill(deadline) != Fill::kData) {
+    const Fill more = co_await fill(deadline);
+    if (more != Fill::kData) {
       break;
     }
   }

@@ -80,12 +80,12 @@ void add_requests(Page& page, const engine::EngineStats& stats) {
   using engine::FinishReason;
   page.counter("spel_requests_started_total", "Generations taken into the queue.",
                stats.requests_submitted);
-  page.add(MetricType::Counter, "spel_requests_finished_total",
-           "Generations that have ended, by how.", "result",
-           {{"ok", finished(stats, FinishReason::kStop) + finished(stats, FinishReason::kLength)},
-            {"error",
-             finished(stats, FinishReason::kError) + finished(stats, FinishReason::kDeadline)},
-            {"cancelled", finished(stats, FinishReason::kCancelled)}});
+  page.add(
+      MetricType::Counter, "spel_requests_finished_total", "Generations that have ended, by how.",
+      "result",
+      {{"ok", finished(stats, FinishReason::kStop) + finished(stats, FinishReason::kLength)},
+       {"error", finished(stats, FinishReason::kError) + finished(stats, FinishReason::kDeadline)},
+       {"cancelled", finished(stats, FinishReason::kCancelled)}});
   page.add(MetricType::Counter, "spel_request_success_total",
            "Generations that ended well, by reason.", "finished_reason",
            {{"stop", finished(stats, FinishReason::kStop)},
@@ -106,8 +106,8 @@ void add_speculation(Page& page, const engine::EngineStats& stats) {
   page.counter("spel_spec_decode_num_drafts_total", "Rounds with proposals.", stats.drafts);
   page.counter("spel_spec_decode_num_draft_tokens_total", "Tokens proposed by the draft.",
                stats.draft_tokens);
-  page.counter("spel_spec_decode_num_accepted_tokens_total",
-               "Proposed tokens that became output.", stats.accepted_tokens);
+  page.counter("spel_spec_decode_num_accepted_tokens_total", "Proposed tokens that became output.",
+               stats.accepted_tokens);
   page.counter("spel_spec_decode_num_discarded_tokens_total",
                "Proposed tokens the target agreed with, cut off by a stop or the length.",
                stats.discarded_tokens);

@@ -1,9 +1,8 @@
 // The engine's counters and the process's figures as metric families.
 #pragma once
 
-#include <vector>
-
 #include <prometheus/collectable.h>
+#include <vector>
 
 #include "server/lifecycle.h"
 

@@ -1,19 +1,17 @@
 #include "server/listener.h"
 
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <utility>
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
 
 #include "config/base/error.h"
 #include "server/constants.h"
@@ -63,7 +61,10 @@ std::string url_of(const tcp::endpoint& endpoint, bool tls) {
 }  // namespace
 
 Listener::Listener(net::io_context& io, ServerContext& context)
-    : io_(io), context_(context), strand_(net::make_strand(io)), too_many_(too_many_connections()) {}
+    : io_(io),
+      context_(context),
+      strand_(net::make_strand(io)),
+      too_many_(too_many_connections()) {}
 
 Listener::~Listener() {
   if (spare_fd_ >= 0) {
@@ -271,9 +272,9 @@ void Listener::admit(TcpSocket socket) {
   socket.set_option(tcp::no_delay(true), ignored);
   socket.set_option(net::socket_base::send_buffer_size(kSendBufferBytes), ignored);
   const int handle = socket.native_handle();
-  (void)admit(tls_ ? make_tls_transport(std::move(socket), *tls_)
-                   : make_tcp_transport(std::move(socket)),
-              true, tls_ ? -1 : handle);
+  (void)admit(
+      tls_ ? make_tls_transport(std::move(socket), *tls_) : make_tcp_transport(std::move(socket)),
+      true, tls_ ? -1 : handle);
 }
 
 void Listener::admit(UnixSocket socket) {

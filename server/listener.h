@@ -1,13 +1,12 @@
 // Listens on the configured addresses and turns connections into sessions.
 #pragma once
 
+#include <boost/asio/basic_socket_acceptor.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <boost/asio/basic_socket_acceptor.hpp>
 
 #include "server/context.h"
 #include "server/transport.h"

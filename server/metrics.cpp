@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-
 #include <prometheus/text_serializer.h>
 
 #include "server/engine_metrics.h"

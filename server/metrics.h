@@ -4,13 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <string>
-#include <vector>
-
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
+#include <string>
+#include <vector>
 
 #include "engine/request.h"
 #include "server/lifecycle.h"

@@ -22,6 +22,8 @@ using Clock = std::chrono::steady_clock;
 /// rather than any_io_executor: it is copied with every operation.
 using Executor = net::strand<net::io_context::executor_type>;
 
+/// GCC 12 miscompiles some co_await expressions: none is written inside a condition, a switch or a
+/// conditional expression here; the result goes to a variable first.
 template <typename T>
 using Task = net::awaitable<T, Executor>;
 

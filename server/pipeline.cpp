@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/base/limits.h"
+#include "proto/error_body.h"
 #include "proto/text_assembler.h"
 #include "server/translate.h"
 

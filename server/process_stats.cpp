@@ -1,13 +1,12 @@
 #include "server/process_stats.h"
 
 #include <dirent.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace spel::server {
 namespace {

@@ -24,16 +24,14 @@ RequestReader::Outcome RequestReader::refuse(proto::ApiError error) {
 }
 
 Task<RequestReader::Outcome> RequestReader::more(Clock::time_point deadline) {
-  switch (co_await connection_.fill(deadline)) {
-    case Connection::Fill::kData:
-      co_return Outcome::kOk;
-    case Connection::Fill::kTimedOut:
-      // A connection on which nothing came is closed without a word: a client may be about to use
-      // it and would take the answer for that of its next request.
-      co_return idle_ ? Outcome::kClosed
-                      : refuse(proto::http_error(408, "the request came too slowly"));
-    case Connection::Fill::kClosed:
-      break;
+  const Connection::Fill fill = co_await connection_.fill(deadline);
+  if (fill == Connection::Fill::kData) {
+    co_return Outcome::kOk;
+  }
+  // A connection on which nothing came is closed without a word: a client may be about to use it
+  // and would take the answer for that of its next request.
+  if (fill == Connection::Fill::kTimedOut && !idle_) {
+    co_return refuse(proto::http_error(408, "the request came too slowly"));
   }
   co_return Outcome::kClosed;
 }

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <charconv>
 #include <chrono>
 #include <ctime>
 #include <exception>
 #include <random>
 #include <utility>
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/post.hpp>
 
 #include "config/base/error.h"
 #include "server/constants.h"
@@ -95,7 +94,8 @@ void Session::stop(StopKind kind) {
 Task<void> Session::run() {
   connection_->open();
   const auto patience = options_.spare ? kSpareTimeout : context_.config.header_timeout;
-  if (!co_await connection_->handshake(Clock::now() + patience)) {
+  const bool connected = co_await connection_->handshake(Clock::now() + patience);
+  if (!connected) {
     co_return;
   }
   Clock::time_point first_byte_by = Clock::now() + patience;
@@ -174,8 +174,8 @@ std::optional<Response> Session::judge_head(const Handler*& handler) {
   }
   const bool is_public = route_ != nullptr && route_->options.is_public;
   if (!is_public && !context_.keys.allows(request_.authorization)) {
-    return error_response(proto::authentication_error(
-        "a valid API key is needed: Authorization: Bearer KEY"));
+    return error_response(
+        proto::authentication_error("a valid API key is needed: Authorization: Bearer KEY"));
   }
   if (!context_.cors.allows(request_)) {
     return error_response(proto::forbidden("pages of this origin may not use the server"));
@@ -190,9 +190,8 @@ std::optional<Response> Session::judge_head(const Handler*& handler) {
   }
   handler = route_->handler(request_.method);
   if (handler == nullptr) {
-    Response response = error_response(
-        proto::method_not_allowed("this path does not take that method; allowed: " +
-                                  route_->allow));
+    Response response = error_response(proto::method_not_allowed(
+        "this path does not take that method; allowed: " + route_->allow));
     response.add_header("Allow", route_->allow);
     return response;
   }
@@ -201,9 +200,8 @@ std::optional<Response> Session::judge_head(const Handler*& handler) {
   }
   const Phase phase = context_.lifecycle.phase();
   if (route_->options.needs_model && phase != Phase::kReady) {
-    return error_response(proto::unavailable(phase == Phase::kLoading
-                                                 ? "the model is still loading"
-                                                 : "the server is shutting down"));
+    return error_response(proto::unavailable(
+        phase == Phase::kLoading ? "the model is still loading" : "the server is shutting down"));
   }
   return std::nullopt;
 }
@@ -217,8 +215,11 @@ Task<void> Session::serve_one() {
     (void)co_await send(std::move(*verdict));
     co_return;
   }
-  if (reader_.head().has_body() && !co_await receive_body()) {
-    co_return;
+  if (reader_.head().has_body()) {
+    const bool complete = co_await receive_body();
+    if (!complete) {
+      co_return;
+    }
   }
   co_await handle(*handler);
 }
@@ -227,8 +228,8 @@ Task<bool> Session::receive_body() {
   // Small bodies are bounded by the number of connections alone.
   constexpr std::size_t kSmallBody = 16 * 1024;
   const Head& head = reader_.head();
-  const std::size_t announced = static_cast<std::size_t>(
-      head.content_length.value_or(context_.config.body_bytes));
+  const std::size_t announced =
+      static_cast<std::size_t>(head.content_length.value_or(context_.config.body_bytes));
   const std::size_t reserved = announced > kSmallBody ? announced : 0;
   if (!context_.bodies.take(reserved)) {
     close_ = true;
@@ -366,9 +367,10 @@ Task<bool> Session::write_stream(std::string_view bytes) {
   char* end = std::to_chars(size.data(), size.data() + size.size(), bytes.size(), 16).ptr;
   *end++ = '\r';
   *end++ = '\n';
-  const std::array buffers{net::const_buffer(size.data(), static_cast<std::size_t>(end - size.data())),
-                           net::const_buffer(bytes.data(), bytes.size()),
-                           net::const_buffer(kLineEnd.data(), kLineEnd.size())};
+  const std::array buffers{
+      net::const_buffer(size.data(), static_cast<std::size_t>(end - size.data())),
+      net::const_buffer(bytes.data(), bytes.size()),
+      net::const_buffer(kLineEnd.data(), kLineEnd.size())};
   co_return co_await connection_->write(buffers);
 }
 

@@ -14,8 +14,8 @@
 namespace spel::server {
 
 struct SessionOptions {
-  bool spare = false;       ///< Let in beyond the cap: probes only, and briefly.
-  bool check_host = true;   ///< False for Unix sockets, which no web page can reach.
+  bool spare = false;      ///< Let in beyond the cap: probes only, and briefly.
+  bool check_host = true;  ///< False for Unix sockets, which no web page can reach.
 };
 
 /// Keeps itself alive while it runs.
@@ -39,9 +39,7 @@ class Session final : public Exchange,
   [[nodiscard]] Task<bool> write_stream(std::string_view bytes) override;
   [[nodiscard]] Task<bool> end_stream() override;
   void abort_stream() override { close_ = true; }
-  void watch(std::function<void()> on_closed) override {
-    connection_->watch(std::move(on_closed));
-  }
+  void watch(std::function<void()> on_closed) override { connection_->watch(std::move(on_closed)); }
 
  private:
   enum class Answer { kNone, kStreaming, kComplete };

@@ -145,10 +145,12 @@ Task<void> answer_stream(Exchange& exchange, CompletionStream& stream, const Ans
       break;
     }
     frames += writer.next();
-    alive = frames.empty() || co_await exchange.write_stream(frames);
+    alive = co_await exchange.write_stream(frames);
     frames.clear();
     if (stream.finished()) {
-      alive = alive && co_await exchange.end_stream();
+      if (alive) {
+        (void)co_await exchange.end_stream();
+      }
       break;
     }
     if (alive) {
@@ -174,8 +176,8 @@ Task<void> generate(HandlerContext context, Exchange& exchange, const AnswerForm
 }
 
 Task<void> complete(HandlerContext context, Exchange& exchange) {
-  const proto::CompletionRequest request = proto::parse_completion_request(
-      exchange.request().body, json_limits(context.config));
+  const proto::CompletionRequest request =
+      proto::parse_completion_request(exchange.request().body, json_limits(context.config));
   context.metrics.count_unknown_fields(request.options.unknown_fields);
   GenerationPlan plan = plan_completion(request, *context.lifecycle.backend(), context.config);
   co_await generate(context, exchange, kCompletionForm, std::move(plan));

@@ -24,9 +24,8 @@ void add_health_routes(Router& router, const HandlerContext& context) {
   router.add(Verb::get, "/health", probe, SyncHandler(ready));
   router.add(Verb::get, "/health/ready", probe, SyncHandler(ready));
   // Alive is what can answer: a server that drains must not be killed for it.
-  router.add(Verb::get, "/health/live", probe, SyncHandler([](const Request&) {
-               return json_response(proto::health_body());
-             }));
+  router.add(Verb::get, "/health/live", probe,
+             SyncHandler([](const Request&) { return json_response(proto::health_body()); }));
 }
 
 }  // namespace spel::server

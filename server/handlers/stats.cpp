@@ -75,8 +75,7 @@ void add_stats_route(Router& router, const HandlerContext& context) {
                proto::StatsSnapshot stats;
                stats.state = phase_name(context.lifecycle.phase());
                stats.version = kVersion;
-               stats.uptime_seconds =
-                   std::chrono::duration<double>(Clock::now() - started).count();
+               stats.uptime_seconds = std::chrono::duration<double>(Clock::now() - started).count();
                stats.speculation.k = context.config.spec_k;
                stats.speculation.governor = governor_of(context.config.governor);
                fill_backend(*context.lifecycle.backend(), stats);

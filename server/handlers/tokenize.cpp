@@ -1,5 +1,6 @@
-#include "config/base/error.h"
 #include "proto/tokenize.h"
+
+#include "config/base/error.h"
 #include "server/handlers/handlers.h"
 #include "server/translate.h"
 
@@ -38,9 +39,8 @@ Response detokenize(const HandlerContext& context, const Request& request) {
 }  // namespace
 
 void add_tokenize_routes(Router& router, const HandlerContext& context) {
-  router.add(Verb::post, "/tokenize", {}, SyncHandler([context](const Request& request) {
-               return tokenize(context, request);
-             }));
+  router.add(Verb::post, "/tokenize", {},
+             SyncHandler([context](const Request& request) { return tokenize(context, request); }));
   router.add(Verb::post, "/detokenize", {}, SyncHandler([context](const Request& request) {
                return detokenize(context, request);
              }));
