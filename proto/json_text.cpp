@@ -15,6 +15,12 @@ using nlohmann::json;
 /// Bytes of a client's key an error repeats.
 constexpr std::size_t kNameShownMax = 64;
 
+ApiError invalid_json(std::size_t position) {
+  return invalid_request(
+      "The request body is not valid JSON: error at byte " + std::to_string(position) + ".", {},
+      "invalid_json");
+}
+
 /// Builds the document from parser events. The library's own builder keeps the last of two equal
 /// keys, knows no depth limit, and with a filter callback takes quadratic time in the elements of
 /// an array.
@@ -52,9 +58,7 @@ class StrictBuilder final : public nlohmann::json_sax<json> {
 
   bool parse_error(std::size_t position, const std::string& /*last_token*/,
                    const json::exception& /*error*/) override {
-    throw RequestError(invalid_request(
-        "The request body is not valid JSON: error at byte " + std::to_string(position) + ".", {},
-        "invalid_json"));
+    throw RequestError(invalid_json(position));
   }
 
  private:
@@ -114,6 +118,10 @@ json parse_json_object(std::string_view text, const JsonLimits& limits) {
     throw RequestError(std::move(error));
   }
   StrictBuilder builder(limits.depth);
+  // The library takes a NUL byte for the end of the text and would not look at what follows.
+  if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
+    throw RequestError(invalid_json(nul + 1));
+  }
   json::sax_parse(text.begin(), text.end(), &builder);
   json root = builder.take();
   if (!root.is_object()) {
