@@ -48,8 +48,10 @@ void write_f32(std::byte* panel, std::size_t lane, std::span<const float> row) {
 void write_bf16(std::byte* panel, std::size_t lane, std::span<const float> row) {
   for (std::size_t k = 0; k < row.size(); ++k) {
     const auto bits = std::bit_cast<std::uint32_t>(row[k]);
-    require((bits & 0xFFFFU) == 0,
-            "weight " + std::to_string(row[k]) + " is not bf16-exact: load these weights as f32");
+    if ((bits & 0xFFFFU) != 0) {  // Not require(): its message would be built for every weight.
+      throw Error(ErrorCode::kInvalidArgument, "weight " + std::to_string(row[k]) +
+                                                   " is not bf16-exact: load these weights as f32");
+    }
     const auto half = static_cast<std::uint16_t>(bits >> 16);
     std::memcpy(panel + 4 * (k / 2 * kRows + lane) + 2 * (k % 2), &half, sizeof(half));
   }
@@ -84,7 +86,9 @@ Int8Matrix::Int8Matrix(std::span<const std::int8_t> values, std::span<const floa
     std::byte* panel = packed_.data() + r / kRows * groups * kGroupBytes;
     for (std::size_t k = 0; k < cols; ++k) {
       const int value = values[r * cols + k];
-      require(value >= -127, "int8 weights: -128 is outside [-127, 127]");
+      if (value < -127) {
+        throw Error(ErrorCode::kInvalidArgument, "int8 weights: -128 is outside [-127, 127]");
+      }
       panel[k / 4 * kGroupBytes + r % kRows * 4 + k % 4] = static_cast<std::byte>(value + 128);
     }
   }

@@ -104,6 +104,7 @@ void write_draft(const ModelSource& source, const std::vector<TensorSpec>& tenso
 }
 
 void write_golden(const GoldenLogits& golden, const ModelConfig& config, HashedFile& file) {
+  require_golden_shape(golden, config);
   const std::vector<std::uint64_t> logits_shape = {kGoldenTokens, config.vocab_size};
   file.write(safetensors_header({{"tokens", DType::kI32, {kGoldenTokens}},
                                  {"target_logits", DType::kF32, logits_shape},

@@ -15,4 +15,17 @@ void require_golden_tokens(std::span<const TokenId> tokens, const ModelConfig& c
   }
 }
 
+void require_golden_shape(const GoldenLogits& golden, const ModelConfig& config) {
+  const std::size_t logits = kGoldenTokens * std::size_t{config.vocab_size};
+  if (golden.tokens.size() != kGoldenTokens || golden.target_logits.size() != logits ||
+      golden.draft_logits.size() != logits) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "golden logits: expected " + std::to_string(kGoldenTokens) + " tokens and twice " +
+                    std::to_string(logits) + " logits, found " +
+                    std::to_string(golden.tokens.size()) + ", " +
+                    std::to_string(golden.target_logits.size()) + " and " +
+                    std::to_string(golden.draft_logits.size()));
+  }
+}
+
 }  // namespace spel::engine

@@ -145,7 +145,8 @@ void require_same_rows(const ModelSource& source, const TensorSpec& tensor,
   }
 }
 
-void write_footer(const GoldenLogits& golden, OutputFile& file) {
+void write_footer(const GoldenLogits& golden, const ModelConfig& config, OutputFile& file) {
+  require_golden_shape(golden, config);
   const auto count = static_cast<std::uint32_t>(kGoldenTokens);
   file.write(kSpelwFooterMagic);
   file.write(std::as_bytes(std::span(&count, 1)));
@@ -191,7 +192,7 @@ void write_spelw(const ModelSource& source, const std::optional<GoldenLogits>& g
     file.write(values);
   }
   if (footer) {
-    write_footer(*footer, file);
+    write_footer(*footer, source.config(), file);
   }
   file.commit();
 }
