@@ -20,7 +20,8 @@ struct EngineConfig {
   std::size_t queue_capacity = 64;  ///< Waiting beyond those.
   std::size_t prefill_chunk = 128;  ///< Prompt tokens per step, over all sequences.
   std::size_t k_max = limits::kSpecKMax;
-  std::size_t prefix_cache_entries = 4;  ///< Prompt states kept after a request; 0: none.
+  std::size_t prefix_cache_entries = 4;  ///< Sequence states kept for reuse; 0: none.
+  bool calibrate = true;                 ///< Measure what passes cost before the first request.
 };
 
 enum class SubmitStatus {
@@ -43,7 +44,7 @@ struct EngineStats {
   std::uint64_t plain_rounds = 0;       ///< Rounds without.
   std::uint64_t draft_tokens = 0;       ///< Proposed.
   std::uint64_t accepted_tokens = 0;    ///< Accepted and emitted.
-  std::uint64_t discarded_tokens = 0;   ///< Agreed, but cut off by a stop or the length.
+  std::uint64_t discarded_tokens = 0;   ///< Never judged: the output had ended before them.
   std::array<std::uint64_t, limits::kSpecKMax> accepted_by_position{};
   std::uint64_t trips = 0;
   std::uint64_t resumes = 0;
@@ -74,8 +75,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// Never blocks. On kAccepted exactly one FinishEvent will end the stream. Throws
-  /// Error(kInvalidArgument) for a request that breaks the contract of request.h; a prompt longer
-  /// than max_seq - 1 is one.
+  /// Error(kInvalidArgument) for a request that breaks the contract of request.h (a prompt longer
+  /// than max_seq - 1 is one) and for a stream that cannot hold one round (k_max + 1 events).
   [[nodiscard]] SubmitStatus submit(GenerationRequest request, std::shared_ptr<TokenStream> stream);
 
   /// No new requests from now on; those accepted go on.

@@ -97,7 +97,7 @@ struct GenerationStats {
   std::size_t ar_rounds = 0;  ///< … and without.
   std::size_t proposed = 0;
   std::size_t accepted = 0;   ///< Proposals that became output.
-  std::size_t discarded = 0;  ///< Agreed proposals cut off by a stop or the length.
+  std::size_t discarded = 0;  ///< Never judged: the output had ended before them.
   std::vector<std::size_t> accepted_by_position;  ///< [k]
   std::size_t trips = 0;
   std::size_t resumes = 0;

@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "engine/request.h"
 
@@ -26,6 +26,8 @@ class TokenStream {
  public:
   TokenStream(std::size_t capacity, std::function<void()> on_ready);
 
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+
   // Consumer.
   [[nodiscard]] std::optional<StreamEvent> try_pop();
   /// The reader has gone: the sequence is freed within one step. Idempotent, never blocks.
@@ -33,23 +35,30 @@ class TokenStream {
 
   // Producer.
   void set_on_credit(std::function<void()> on_credit);
-  /// Free places. A FinishEvent and a PromptEvent are always taken, beyond the capacity.
+  /// Free places for TokenEvents. One PromptEvent and one FinishEvent fit beyond the capacity.
   [[nodiscard]] std::size_t credit() const;
+  /// True if at least `needed` TokenEvents fit. If not, on_credit will be called once half of the
+  /// stream has been read: the caller parks the sequence until then.
+  [[nodiscard]] bool park_unless(std::size_t needed);
   void push(StreamEvent event);
   /// Calls on_ready if anything was pushed since the last flush.
   void flush();
   [[nodiscard]] bool cancelled() const noexcept {
-    return cancelled_.load(std::memory_order_relaxed);
+    return cancelled_.load(std::memory_order_acquire);
   }
 
  private:
+  void notify_credit();
+
   const std::size_t capacity_;
   const std::function<void()> on_ready_;
-  std::function<void()> on_credit_;
   mutable std::mutex mutex_;
-  std::deque<StreamEvent> events_;
-  bool was_full_ = false;
-  bool pending_ready_ = false;
+  std::function<void()> on_credit_;
+  std::vector<StreamEvent> ring_;  ///< Allocated once: pushing a token allocates nothing.
+  std::size_t head_ = 0;
+  std::size_t size_ = 0;
+  bool starved_ = false;  ///< The producer saw no credit since the last pop.
+  bool pushed_ = false;   ///< Producer thread only.
   std::atomic<bool> cancelled_{false};
 };
 

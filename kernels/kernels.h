@@ -13,6 +13,7 @@
 
 #include "kernels/isa.h"
 #include "kernels/matrix.h"
+#include "kernels/params.h"
 #include "kernels/thread_pool.h"
 
 namespace spel::kernels {
@@ -21,32 +22,7 @@ namespace spel::kernels {
 enum class TernaryKernel { kDotprod, kAddsub, kScalar };
 [[nodiscard]] std::string_view ternary_kernel_name(TernaryKernel kernel);
 
-/// int8 rows made from f32 rows: q = round_half_even(x / scale), scale = max|x| / 127
-/// (scale = 1e-12 for a row of zeros).
-struct QuantizedRows {
-  std::int8_t* values;  ///< [m][stride]
-  float* scales;        ///< [m]
-  std::size_t stride;   ///< Values per row, >= cols; a multiple of 64. Padding is zero.
-};
-
-/// One head's slice of a Gated-DeltaNet update over the tokens of one sequence.
-struct DeltaRule {
-  std::size_t head_dim_k;  ///< Columns of the state.
-  std::size_t head_dim_v;  ///< Rows of the state.
-  float decay;             ///< a, in (0, 1)
-  float write;             ///< beta, in (0, 1)
-  float read_scale;        ///< Multiplies the output: 1/sqrt(head_dim).
-  bool decay_before_read;  ///< false: v - S k (the document's); true: v - (a S) k (Qwen's).
-};
-
-/// One (token row, head) of causal attention over a KV cache laid out for the kernels.
-struct AttentionHead {
-  const float* keys;      ///< [ceil(positions/16)][head_dim][16]: panels of 16 positions.
-  const float* values;    ///< [positions][head_dim]
-  std::size_t positions;  ///< Positions attended to, >= 1.
-  std::size_t head_dim;
-  float logit_scale;
-};
+struct FunctionTable;
 
 class Kernels {
  public:
@@ -58,6 +34,8 @@ class Kernels {
   Kernels& operator=(const Kernels&) = delete;
 
   [[nodiscard]] Isa isa() const noexcept { return isa_; }
+  /// The instruction set in full, for reports: "avx512", "avx2+vnni", "avx2", "scalar+fma", …
+  [[nodiscard]] std::string_view variant() const noexcept { return variant_; }
 
   // --- Matrix products, split over the pool by output rows ---------------------------------------
 
@@ -112,11 +90,12 @@ class Kernels {
 
  private:
   friend struct KernelRegistry;
-  struct Table;
-  Kernels(Isa isa, const Table& table) : isa_(isa), table_(table) {}
+  Kernels(Isa isa, std::string_view variant, const FunctionTable& table)
+      : isa_(isa), variant_(variant), table_(table) {}
 
   Isa isa_;
-  const Table& table_;
+  std::string_view variant_;
+  const FunctionTable& table_;
 };
 
 }  // namespace spel::kernels

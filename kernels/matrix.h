@@ -52,6 +52,7 @@ class DenseMatrix {
     return (rows_ + kPanelRows - 1) / kPanelRows;
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return packed_.size(); }
+  [[nodiscard]] std::size_t panel_bytes() const noexcept { return panel_bytes_; }
   [[nodiscard]] const std::byte* panel(std::size_t p) const noexcept {
     return packed_.data() + p * panel_bytes_;
   }

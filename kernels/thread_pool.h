@@ -27,6 +27,11 @@ class ThreadPool {
 
   [[nodiscard]] std::size_t threads() const noexcept;
 
+  /// Working memory of the matrix products, kScratchBytes long and aligned to 64 bytes, so that
+  /// they allocate nothing. Its contents do not outlive one product.
+  static constexpr std::size_t kScratchBytes = std::size_t{1} << 20;
+  [[nodiscard]] std::byte* scratch() noexcept;
+
   template <typename Body>
   void parallel_for(std::size_t blocks, Body&& body) {
     using B = std::remove_reference_t<Body>;

@@ -16,13 +16,16 @@ class SequenceState {
  public:
   virtual ~SequenceState() = default;
 
-  /// Tokens committed so far: the next token fed will sit at this position.
+  /// Tokens fed and kept so far: the next token fed will sit at this position.
   [[nodiscard]] std::size_t position() const noexcept { return position_; }
 
-  /// Keeps the first `tokens` tokens of the last forward() and forgets the rest, in O(1). After a
-  /// forward() without checkpoints only all of its tokens can be kept. Must be called exactly once
-  /// after each forward().
-  virtual void commit(std::size_t tokens) = 0;
+  /// Tokens that can be taken back now: those fed with checkpoints, or one at a time, since the
+  /// last pass without; never more than the model's max_checkpoints().
+  [[nodiscard]] std::size_t rollback_limit() const noexcept { return rollback_limit_; }
+
+  /// Takes back the last `tokens` tokens in O(1): moves indices, copies nothing. `tokens` is at
+  /// most rollback_limit().
+  virtual void rollback(std::size_t tokens) = 0;
 
   /// Back to an empty sequence. Keeps the memory.
   virtual void reset() = 0;
@@ -36,6 +39,7 @@ class SequenceState {
 
  protected:
   std::size_t position_ = 0;
+  std::size_t rollback_limit_ = 0;
 };
 
 enum class LogitRows { kNone, kLast, kAll };
@@ -44,8 +48,8 @@ enum class LogitRows { kNone, kLast, kAll };
 struct ForwardItem {
   SequenceState* state = nullptr;
   std::span<const TokenId> tokens;  ///< Fed at state->position() onwards; not empty.
-  /// Keep the recurrent state after every token so that commit() may stop at any of them. At most
-  /// max_checkpoints() tokens then. Off for prefill.
+  /// Keep the recurrent state after every token so that rollback() may stop at any of them. At
+  /// most max_checkpoints() tokens then. Off for prefill.
   bool checkpoints = false;
   LogitRows logit_rows = LogitRows::kNone;
   float* logits = nullptr;  ///< [rows][vocab]; nullptr for kNone.
@@ -63,8 +67,9 @@ class CausalModel {
 
   [[nodiscard]] virtual std::unique_ptr<SequenceState> make_state() const = 0;
 
-  /// Feeds every item's tokens and writes the logits asked for. A row's result depends only on its
-  /// own sequence. Each state in at most one item. Allocates nothing. Engine thread only.
+  /// Feeds every item's tokens, advances every state by them and writes the logits asked for. A
+  /// row's result depends only on its own sequence. Each state in at most one item. Allocates
+  /// nothing. Engine thread only.
   virtual void forward(std::span<const ForwardItem> items) = 0;
 };
 

@@ -1,0 +1,373 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "config/base/error.h"
+#include "engine/step.h"
+#include "engine/tokenizer.h"
+
+namespace spel::engine {
+namespace {
+
+/// Wakes the engine thread. Streams hold it too, so it may outlive the engine.
+class WakeSignal {
+ public:
+  void notify() {
+    {
+      const std::lock_guard lock(mutex);
+      raised = true;
+    }
+    changed.notify_one();
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool raised = false;
+};
+
+struct Waiting {
+  GenerationRequest request;
+  std::shared_ptr<TokenStream> stream;
+  Clock::time_point submitted_at;
+};
+
+bool expired(const GenerationRequest& request, Clock::time_point now) {
+  return request.deadline && now >= *request.deadline;
+}
+
+}  // namespace
+
+class Engine::Impl {
+ public:
+  Impl(const EngineConfig& config, std::unique_ptr<CausalModel> target,
+       std::unique_ptr<CausalModel> draft, std::shared_ptr<const Tokenizer> tokenizer)
+      : config_(config),
+        target_(std::move(target)),
+        draft_(std::move(draft)),
+        tokenizer_(std::move(tokenizer)),
+        stepper_(config_, *target_, draft_.get(), *tokenizer_) {
+    for (std::size_t i = 0; i < config_.sequences; ++i) {
+      sequences_.push_back(std::make_unique<Sequence>(*target_, draft_.get(), config_.k_max));
+      state_bytes_ += sequences_.back()->target_state->bytes();
+      state_bytes_ += draft_ ? sequences_.back()->draft_state->bytes() : 0;
+    }
+    if (config_.calibrate) {
+      stepper_.calibrate(*sequences_.front());
+    }
+    publish();
+    thread_ = std::thread([this] { run(); });
+  }
+
+  ~Impl() {
+    cancel_all();
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_->notify();
+    thread_.join();
+  }
+
+  SubmitStatus submit(GenerationRequest request, std::shared_ptr<TokenStream> stream) {
+    check(request, *stream);
+    {
+      const std::lock_guard lock(mutex_);
+      if (draining_) {
+        ++rejected_;
+        return SubmitStatus::kDraining;
+      }
+      if (in_flight_ >= config_.sequences + config_.queue_capacity) {
+        ++rejected_;
+        return SubmitStatus::kQueueFull;
+      }
+      ++in_flight_;
+      ++submitted_;
+      stream->set_on_credit([wake = wake_] { wake->notify(); });
+      queue_.push_back({std::move(request), std::move(stream), Clock::now()});
+    }
+    wake_->notify();
+    return SubmitStatus::kAccepted;
+  }
+
+  void begin_drain() {
+    const std::lock_guard lock(mutex_);
+    draining_ = true;
+  }
+
+  bool wait_idle(Clock::time_point deadline) {
+    std::unique_lock lock(mutex_);
+    return idle_.wait_until(lock, deadline, [this] { return in_flight_ == 0; });
+  }
+
+  void cancel_all() {
+    {
+      const std::lock_guard lock(mutex_);
+      cancel_all_ = true;
+    }
+    wake_->notify();
+  }
+
+  EngineStats stats() const {
+    const std::lock_guard lock(mutex_);
+    EngineStats stats = published_;
+    stats.requests_submitted = submitted_;
+    stats.requests_rejected = rejected_;
+    stats.running = running_;
+    stats.waiting = in_flight_ - running_;
+    return stats;
+  }
+
+  [[nodiscard]] const EngineConfig& config() const noexcept { return config_; }
+  [[nodiscard]] const CausalModel& target() const noexcept { return *target_; }
+  [[nodiscard]] const Tokenizer& tokenizer() const noexcept { return *tokenizer_; }
+
+ private:
+  void check(const GenerationRequest& request, const TokenStream& stream) const {
+    const auto refuse = [](const std::string& what) {
+      throw Error(ErrorCode::kInvalidArgument, what);
+    };
+    const std::size_t vocab = target_->vocab_size();
+    const auto in_vocabulary = [&](TokenId token) {
+      return token >= 0 && static_cast<std::size_t>(token) < vocab;
+    };
+    if (stream.capacity() <= config_.k_max) {
+      refuse("the stream holds " + std::to_string(stream.capacity()) +
+             " events; a round emits up to k_max + 1 = " + std::to_string(config_.k_max + 1));
+    }
+    if (request.prompt.empty()) {
+      refuse("the prompt is empty");
+    }
+    if (request.prompt.size() >= target_->max_seq()) {
+      refuse("the prompt has " + std::to_string(request.prompt.size()) +
+             " tokens; at most max_seq - 1 = " + std::to_string(target_->max_seq() - 1) + " fit");
+    }
+    const bool prompt_ok = std::all_of(request.prompt.begin(), request.prompt.end(), in_vocabulary);
+    const bool stops_ok =
+        std::all_of(request.stop_token_ids.begin(), request.stop_token_ids.end(), in_vocabulary);
+    const bool bias_ok =
+        std::all_of(request.sampling.logit_bias.begin(), request.sampling.logit_bias.end(),
+                    [&](const auto& bias) { return in_vocabulary(bias.first); });
+    if (!prompt_ok || !stops_ok || !bias_ok) {
+      refuse("a token id is outside the vocabulary of " + std::to_string(vocab));
+    }
+    if (std::any_of(request.stop.begin(), request.stop.end(),
+                    [](const std::string& stop) { return stop.empty(); })) {
+      refuse("a stop string is empty");
+    }
+  }
+
+  void run() {
+    while (true) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (stopping_ && in_flight_ == 0) {
+          return;
+        }
+      }
+      retire();
+      admit();
+      bool worked = false;
+      try {
+        worked = stepper_.run(sequences_);
+      } catch (const std::exception& error) {
+        fail_running(error.what());
+        worked = true;
+      }
+      publish();
+      if (!worked) {
+        sleep();
+      }
+    }
+  }
+
+  // Ends what was cancelled or has run out of time, in the queue and in the batch.
+  void retire() {
+    const auto now = Clock::now();
+    bool cancel_everything = false;
+    retired_.clear();
+    {
+      const std::lock_guard lock(mutex_);
+      cancel_everything = std::exchange(cancel_all_, false);
+      for (auto it = queue_.begin(); it != queue_.end();) {
+        if (cancel_everything || it->stream->cancelled() || expired(it->request, now)) {
+          retired_.push_back(std::move(*it));
+          it = queue_.erase(it);
+        } else {
+          ++it;
+        }
+      }
+    }
+    for (Waiting& waiting : retired_) {
+      const bool cancelled = cancel_everything || waiting.stream->cancelled();
+      stepper_.refuse(waiting.request, *waiting.stream,
+                      cancelled ? FinishReason::kCancelled : FinishReason::kDeadline,
+                      waiting.submitted_at);
+      leave(1);
+    }
+    retired_.clear();
+    for (const auto& sequence : sequences_) {
+      if (!sequence->active) {
+        continue;
+      }
+      if (cancel_everything || sequence->stream->cancelled()) {
+        stepper_.cancel(*sequence, FinishReason::kCancelled);
+      } else if (expired(sequence->request, now)) {
+        stepper_.cancel(*sequence, FinishReason::kDeadline);
+      }
+      if (!sequence->active) {
+        sequence->stream->flush();
+        sequence->stream.reset();
+      }
+    }
+    count_running();
+  }
+
+  void admit() {
+    for (const auto& sequence : sequences_) {
+      if (sequence->active) {
+        continue;
+      }
+      std::optional<Waiting> next;
+      {
+        const std::lock_guard lock(mutex_);
+        if (queue_.empty()) {
+          break;
+        }
+        next = std::move(queue_.front());
+        queue_.pop_front();
+        ++running_;
+      }
+      stepper_.start(*sequence, std::move(next->request), std::move(next->stream),
+                     next->submitted_at);
+    }
+  }
+
+  // A pass threw: nobody's state can be trusted any more.
+  void fail_running(const std::string& why) {
+    for (const auto& sequence : sequences_) {
+      if (sequence->active) {
+        stepper_.cancel(*sequence, FinishReason::kError, "the engine failed: " + why);
+      }
+      if (sequence->stream) {
+        sequence->stream->flush();
+        sequence->stream.reset();
+      }
+    }
+  }
+
+  // Takes the places that became free since the last count off the books.
+  void count_running() {
+    const auto active = static_cast<std::size_t>(
+        std::count_if(sequences_.begin(), sequences_.end(),
+                      [](const auto& sequence) { return sequence->active; }));
+    std::size_t left = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      left = running_ - active;
+      running_ = active;
+    }
+    leave(left);
+  }
+
+  void leave(std::size_t requests) {
+    if (requests == 0) {
+      return;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      published_ = stepper_.stats();
+      published_.state_bytes += state_bytes_;
+      in_flight_ -= requests;
+    }
+    idle_.notify_all();
+  }
+
+  void publish() {
+    {
+      const std::lock_guard lock(mutex_);
+      published_ = stepper_.stats();
+      published_.state_bytes += state_bytes_;
+    }
+    count_running();
+  }
+
+  void sleep() {
+    std::optional<Clock::time_point> deadline;
+    const auto consider = [&](const GenerationRequest& request) {
+      if (request.deadline && (!deadline || *request.deadline < *deadline)) {
+        deadline = request.deadline;
+      }
+    };
+    for (const auto& sequence : sequences_) {
+      if (sequence->active) {
+        consider(sequence->request);
+      }
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      for (const Waiting& waiting : queue_) {
+        consider(waiting.request);
+      }
+    }
+    std::unique_lock lock(wake_->mutex);
+    const auto raised = [this] { return wake_->raised; };
+    if (deadline) {
+      wake_->changed.wait_until(lock, *deadline, raised);
+    } else {
+      wake_->changed.wait(lock, raised);
+    }
+    wake_->raised = false;
+  }
+
+  const EngineConfig config_;
+  std::unique_ptr<CausalModel> target_;
+  std::unique_ptr<CausalModel> draft_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  Stepper stepper_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;
+  std::vector<Waiting> retired_;
+  std::size_t state_bytes_ = 0;
+  std::shared_ptr<WakeSignal> wake_ = std::make_shared<WakeSignal>();
+
+  mutable std::mutex mutex_;  ///< Guards what follows.
+  std::condition_variable idle_;
+  std::deque<Waiting> queue_;
+  EngineStats published_;
+  std::size_t in_flight_ = 0;  ///< Queued and running.
+  std::size_t running_ = 0;
+  std::uint64_t submitted_ = 0;
+  std::uint64_t rejected_ = 0;
+  bool draining_ = false;
+  bool cancel_all_ = false;
+  bool stopping_ = false;
+
+  std::thread thread_;
+};
+
+Engine::Engine(const EngineConfig& config, std::unique_ptr<CausalModel> target,
+               std::unique_ptr<CausalModel> draft, std::shared_ptr<const Tokenizer> tokenizer)
+    : impl_(std::make_unique<Impl>(config, std::move(target), std::move(draft),
+                                   std::move(tokenizer))) {}
+Engine::~Engine() = default;
+
+SubmitStatus Engine::submit(GenerationRequest request, std::shared_ptr<TokenStream> stream) {
+  return impl_->submit(std::move(request), std::move(stream));
+}
+void Engine::begin_drain() { impl_->begin_drain(); }
+bool Engine::wait_idle(Clock::time_point deadline) { return impl_->wait_idle(deadline); }
+void Engine::cancel_all() { impl_->cancel_all(); }
+EngineStats Engine::stats() const { return impl_->stats(); }
+std::size_t Engine::vocab_size() const noexcept { return impl_->target().vocab_size(); }
+std::size_t Engine::max_seq() const noexcept { return impl_->target().max_seq(); }
+const EngineConfig& Engine::config() const noexcept { return impl_->config(); }
+const Tokenizer& Engine::tokenizer() const noexcept { return impl_->tokenizer(); }
+
+}  // namespace spel::engine

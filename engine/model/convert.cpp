@@ -1,0 +1,17 @@
+#include "engine/model/convert.h"
+
+#include "engine/model/model_directory.h"
+#include "engine/model/spelw.h"
+
+namespace spel::engine {
+
+void write_model(const ModelSource& source, const std::optional<GoldenLogits>& golden,
+                 const std::filesystem::path& path, ModelForm form) {
+  if (form == ModelForm::kDirectory) {
+    write_model_directory(source, golden, path);
+  } else {
+    write_spelw(source, golden, path);
+  }
+}
+
+}  // namespace spel::engine

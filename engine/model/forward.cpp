@@ -1,0 +1,412 @@
+#include "engine/model/forward.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/base/error.h"
+#include "engine/model/hybrid_state.h"
+#include "engine/model/rope_table.h"
+
+namespace spel::engine {
+namespace {
+
+using kernels::Kernels;
+using kernels::ThreadPool;
+
+/// Rows below which splitting a row operation over threads costs more than it saves.
+constexpr std::size_t kRowsWorthSplitting = 16;
+
+std::size_t round_up(std::size_t n, std::size_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+/// Buffers of one pass, allocated once for the largest batch.
+struct Workspace {
+  Workspace(const ModelConfig& config, std::size_t rows, std::size_t max_seq)
+      : x(rows * config.d_model),
+        h(rows * config.d_model),
+        mixed(rows * config.d_model),
+        qkv(rows * 3 * config.d_model),
+        gate_up(rows * 2 * config.d_ff),
+        act(rows * config.d_ff),
+        logits(rows * config.vocab_size),
+        attention(config.n_heads * round_up(max_seq, 16)),
+        quantized_stride(round_up(std::max(config.d_model, config.d_ff), 64)),
+        quantized(rows * quantized_stride),
+        quantized_scales(rows) {}
+
+  std::vector<float> x;          ///< [rows][d_model], the residual stream.
+  std::vector<float> h;          ///< [rows][d_model], normalised input of a block.
+  std::vector<float> mixed;      ///< [rows][d_model], a block's inner or outer result.
+  std::vector<float> qkv;        ///< [rows][3 * d_model]
+  std::vector<float> gate_up;    ///< [rows][2 * d_ff]
+  std::vector<float> act;        ///< [rows][d_ff]
+  std::vector<float> logits;     ///< [rows][vocab]
+  std::vector<float> attention;  ///< [n_heads][max_seq], scratch of attend().
+  std::size_t quantized_stride;
+  std::vector<std::int8_t> quantized;  ///< [rows][quantized_stride], draft only.
+  std::vector<float> quantized_scales;
+};
+
+template <typename Layer>
+class HybridModel final : public HybridCausalModel {
+ public:
+  HybridModel(std::shared_ptr<const ModelWeights> weights, const std::vector<Layer>& layers,
+              const Kernels& kernels, ThreadPool& pool, const ModelOptions& options,
+              StateLayout layout, std::vector<std::size_t> layer_index)
+      : weights_(std::move(weights)),
+        layers_(layers),
+        config_(weights_->config),
+        kernels_(kernels),
+        pool_(pool),
+        options_(options),
+        layout_(std::move(layout)),
+        layer_index_(std::move(layer_index)),
+        rope_(layout_.max_seq, config_.head_dim, config_.rope_theta),
+        ws_(config_, options.max_batch_rows, layout_.max_seq) {}
+
+  [[nodiscard]] std::size_t vocab_size() const override { return config_.vocab_size; }
+  [[nodiscard]] std::size_t max_seq() const override { return layout_.max_seq; }
+  [[nodiscard]] std::size_t max_checkpoints() const override { return layout_.ring_slots; }
+  [[nodiscard]] std::size_t max_batch_rows() const override { return options_.max_batch_rows; }
+  [[nodiscard]] std::unique_ptr<SequenceState> make_state() const override {
+    return std::make_unique<HybridState>(layout_);
+  }
+  void set_observer(ForwardObserver* observer) override { observer_ = observer; }
+
+  void forward(std::span<const ForwardItem> items) override {
+    const std::size_t rows = embed(items);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const Layer& layer = layers_[i];
+      normalize(layer.input_norm, rows);
+      if (layout_.is_attention[i]) {
+        project(layer.qkv, ws_.h.data(), config_.d_model, rows, ws_.qkv.data());
+        attention(items, i);
+      } else {
+        convolve(items, i, layer.recurrent);
+        project(layer.qkv, ws_.mixed.data(), config_.d_model, rows, ws_.qkv.data());
+        delta_rule(items, i, layer.recurrent);
+      }
+      project(layer.out, ws_.h.data(), config_.d_model, rows, ws_.mixed.data());
+      add_to_stream(rows);
+
+      normalize(layer.post_norm, rows);
+      project(layer.gate_up, ws_.h.data(), config_.d_model, rows, ws_.gate_up.data());
+      swiglu(rows);
+      project(layer.down, ws_.act.data(), config_.d_ff, rows, ws_.mixed.data());
+      add_to_stream(rows);
+    }
+    for (const ForwardItem& item : items) {
+      state_of(item).advance(item.tokens.size(), item.checkpoints);
+    }
+    write_logits(items);
+  }
+
+ private:
+  static HybridState& state_of(const ForwardItem& item) {
+    return static_cast<HybridState&>(*item.state);
+  }
+
+  template <typename Body>
+  void for_rows(std::size_t rows, const Body& body) {
+    if (rows < kRowsWorthSplitting) {
+      for (std::size_t row = 0; row < rows; ++row) {
+        body(row);
+      }
+    } else {
+      pool_.parallel_for(rows, body);
+    }
+  }
+
+  std::size_t embed(std::span<const ForwardItem> items) {
+    const std::size_t d = config_.d_model;
+    std::size_t row = 0;
+    for (const ForwardItem& item : items) {
+      assert(item.state->position() + item.tokens.size() <= layout_.max_seq);
+      for (const TokenId token : item.tokens) {
+        std::memcpy(&ws_.x[row * d],
+                    &weights_->shared.embedding[static_cast<std::size_t>(token) * d],
+                    d * sizeof(float));
+        ++row;
+      }
+    }
+    assert(row <= options_.max_batch_rows);
+    return row;
+  }
+
+  // h = rms(x)
+  void normalize(const std::vector<float>& weight, std::size_t rows) {
+    const std::size_t d = config_.d_model;
+    for_rows(rows, [&](std::size_t row) {
+      kernels_.rms_norm(&ws_.x[row * d], weight.data(), d, config_.rms_norm_eps, &ws_.h[row * d]);
+    });
+  }
+
+  // x += mixed
+  void add_to_stream(std::size_t rows) {
+    kernels_.add(ws_.x.data(), ws_.mixed.data(), rows * config_.d_model);
+  }
+
+  void project(const kernels::DenseMatrix& w, const float* x, std::size_t cols, std::size_t rows,
+               float* y) {
+    kernels_.matmul(pool_, w, x, cols, rows, y, w.rows());
+  }
+  void project(const kernels::Int8Matrix& w, const float* x, std::size_t cols, std::size_t rows,
+               float* y) {
+    kernels_.matmul(pool_, w, quantize(x, cols, rows), rows, y, w.rows());
+  }
+  void project(const kernels::TernaryMatrix& w, const float* x, std::size_t cols, std::size_t rows,
+               float* y) {
+    kernels_.matmul(pool_, w, quantize(x, cols, rows), rows, y, w.rows(), options_.ternary);
+  }
+
+  kernels::QuantizedRows quantize(const float* x, std::size_t cols, std::size_t rows) {
+    const std::size_t stride = round_up(cols, 64);
+    const kernels::QuantizedRows out{ws_.quantized.data(), ws_.quantized_scales.data(), stride};
+    for_rows(rows, [&](std::size_t row) {
+      kernels_.quantize_row(x + row * cols, cols, out.values + row * stride, stride,
+                            out.scales + row);
+    });
+    return out;
+  }
+
+  // mixed = the short convolution over h; h joins the state's history.
+  void convolve(std::span<const ForwardItem> items, std::size_t layer,
+                const RecurrentVectors& recurrent) {
+    const std::size_t d = config_.d_model;
+    const std::size_t taps = config_.conv_taps;
+    std::size_t first = 0;
+    for (const ForwardItem& item : items) {
+      HybridState& state = state_of(item);
+      const std::size_t start = state.position();
+      const std::size_t tokens = item.tokens.size();
+      for (std::size_t t = 0; t < tokens; ++t) {
+        std::array<const float*, limits::kConvTapsMax> inputs{};
+        for (std::size_t tap = 0; tap < taps; ++tap) {
+          const std::size_t back = taps - 1 - tap;  // Oldest first.
+          if (back <= t) {
+            inputs[tap] = &ws_.h[(first + t - back) * d];
+          } else if (back <= start + t) {
+            inputs[tap] = state.conv_row(layer, start + t - back);
+          } else {
+            inputs[tap] = zero_row_.data();
+          }
+        }
+        float* out = &ws_.mixed[(first + t) * d];
+        kernels_.short_conv(inputs.data(), recurrent.conv.data(), taps, d, out);
+        if (config_.conv_activation == ConvActivation::kSilu) {
+          kernels_.silu(out, d, out);
+        }
+      }
+      const std::size_t kept = std::min(tokens, layout_.conv_rows());
+      for (std::size_t t = tokens - kept; t < tokens; ++t) {
+        std::memcpy(state.conv_row(layer, start + t), &ws_.h[(first + t) * d], d * sizeof(float));
+      }
+      first += tokens;
+    }
+  }
+
+  // h = the delta rule's output over every token, head by head.
+  void delta_rule(std::span<const ForwardItem> items, std::size_t layer,
+                  const RecurrentVectors& recurrent) {
+    const std::size_t d = config_.d_model;
+    const std::size_t hd = config_.head_dim;
+    const float read_scale = 1.0F / std::sqrt(static_cast<float>(hd));
+    pool_.parallel_for(config_.n_heads, [&](std::size_t head) {
+      const kernels::DeltaRule rule{hd,
+                                    hd,
+                                    recurrent.decay[head],
+                                    recurrent.write[head],
+                                    read_scale,
+                                    config_.read_order == ReadOrder::kAfterDecay};
+      const std::size_t offset = head * layout_.head_state();
+      std::size_t row = 0;
+      for (const ForwardItem& item : items) {
+        HybridState& state = state_of(item);
+        const float* from = state.recurrent(layer, 0) + offset;
+        for (std::size_t t = 0; t < item.tokens.size(); ++t, ++row) {
+          float* qkv = &ws_.qkv[row * 3 * d + head * hd];
+          kernels_.l2_normalize(qkv, 1, hd, config_.l2_norm_eps);
+          kernels_.l2_normalize(qkv + d, 1, hd, config_.l2_norm_eps);
+          float* to = state.recurrent(layer, item.checkpoints ? t + 1 : 1) + offset;
+          kernels_.delta_step(rule, from, to, qkv, qkv + d, qkv + 2 * d,
+                              &ws_.h[row * d + head * hd]);
+          from = to;
+        }
+      }
+    });
+    observe(items, layer);
+  }
+
+  void observe(std::span<const ForwardItem> items, std::size_t layer) {
+    if (observer_ == nullptr) {
+      return;
+    }
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      observer_->on_recurrent(layer_index_[layer], i, items[i].tokens.size(),
+                              &ws_.qkv[first * 3 * config_.d_model],
+                              std::size_t{3} * config_.d_model);
+      first += items[i].tokens.size();
+    }
+  }
+
+  // h = causal attention's output over every token, head by head.
+  void attention(std::span<const ForwardItem> items, std::size_t layer) {
+    const std::size_t d = config_.d_model;
+    const std::size_t hd = config_.head_dim;
+    const std::size_t scratch_stride = ws_.attention.size() / config_.n_heads;
+    pool_.parallel_for(config_.n_heads, [&](std::size_t head) {
+      float* scratch = &ws_.attention[head * scratch_stride];
+      std::size_t row = 0;
+      for (const ForwardItem& item : items) {
+        HybridState& state = state_of(item);
+        float* keys = state.keys(layer, head);
+        float* values = state.values(layer, head);
+        for (std::size_t t = 0; t < item.tokens.size(); ++t, ++row) {
+          const std::size_t position = state.position() + t;
+          float* q = &ws_.qkv[row * 3 * d + head * hd];
+          float* k = q + d;
+          kernels_.l2_normalize(q, 1, hd, config_.l2_norm_eps);
+          kernels_.l2_normalize(k, 1, hd, config_.l2_norm_eps);
+          kernels_.rope(q, 1, hd, rope_.cos(position), rope_.sin(position));
+          kernels_.rope(k, 1, hd, rope_.cos(position), rope_.sin(position));
+          kernels_.store_key(keys, position, hd, k);
+          std::memcpy(values + position * hd, k + d, hd * sizeof(float));
+          const kernels::AttentionHead view{keys, values, position + 1, hd,
+                                            config_.attn_logit_scale};
+          kernels_.attend(view, q, scratch, &ws_.h[row * d + head * hd]);
+        }
+      }
+    });
+  }
+
+  // act = silu(gate) * up
+  void swiglu(std::size_t rows) {
+    const std::size_t ff = config_.d_ff;
+    for_rows(rows, [&](std::size_t row) {
+      const float* gate = &ws_.gate_up[row * 2 * ff];
+      kernels_.silu_mul(gate, gate + ff, ff, &ws_.act[row * ff]);
+    });
+  }
+
+  void write_logits(std::span<const ForwardItem> items) {
+    const std::size_t d = config_.d_model;
+    std::size_t wanted = 0;
+    std::size_t first = 0;
+    for (const ForwardItem& item : items) {
+      const std::size_t count = logit_rows(item);
+      for (std::size_t row = first + item.tokens.size() - count; row < first + item.tokens.size();
+           ++row, ++wanted) {
+        kernels_.rms_norm(&ws_.x[row * d], weights_->shared.final_norm.data(), d,
+                          config_.rms_norm_eps, &ws_.h[wanted * d]);
+      }
+      first += item.tokens.size();
+    }
+    if (wanted == 0) {
+      return;
+    }
+    const std::size_t vocab = config_.vocab_size;
+    kernels_.matmul(pool_, weights_->shared.lm_head, ws_.h.data(), d, wanted, ws_.logits.data(),
+                    vocab);
+    const float* from = ws_.logits.data();
+    for (const ForwardItem& item : items) {
+      const std::size_t count = logit_rows(item);
+      if (count == 0) {
+        continue;
+      }
+      std::memcpy(item.logits, from, count * vocab * sizeof(float));
+      from += count * vocab;
+    }
+  }
+
+  static std::size_t logit_rows(const ForwardItem& item) {
+    switch (item.logit_rows) {
+      case LogitRows::kNone:
+        return 0;
+      case LogitRows::kLast:
+        return 1;
+      case LogitRows::kAll:
+        return item.tokens.size();
+    }
+    return 0;
+  }
+
+  std::shared_ptr<const ModelWeights> weights_;
+  const std::vector<Layer>& layers_;  ///< Inside weights_.
+  const ModelConfig& config_;         ///< Inside weights_.
+  const Kernels& kernels_;
+  ThreadPool& pool_;
+  ModelOptions options_;
+  StateLayout layout_;
+  std::vector<std::size_t> layer_index_;  ///< [layers], the model's index of each of ours.
+  RopeTable rope_;
+  Workspace ws_;
+  std::vector<float> zero_row_ = std::vector<float>(config_.d_model);
+  ForwardObserver* observer_ = nullptr;
+};
+
+StateLayout make_layout(const ModelConfig& config, const ModelOptions& options,
+                        const std::vector<std::size_t>& layer_index) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(ErrorCode::kInvalidArgument, what);
+  };
+  const std::size_t max_seq = options.max_seq == 0 ? config.max_seq : options.max_seq;
+  if (max_seq > config.max_seq) {
+    refuse("max_seq " + std::to_string(max_seq) + ": this model was made for at most " +
+           std::to_string(config.max_seq) + " positions");
+  }
+  if (options.k_max > limits::kSpecKMax) {
+    refuse("k_max " + std::to_string(options.k_max) + ": at most " +
+           std::to_string(limits::kSpecKMax) + " proposals a round");
+  }
+  if (options.max_batch_rows < options.k_max + 1) {
+    refuse("max_batch_rows " + std::to_string(options.max_batch_rows) +
+           ": a round needs k_max + 1 rows");
+  }
+  StateLayout layout;
+  layout.d_model = config.d_model;
+  layout.n_heads = config.n_heads;
+  layout.head_dim = config.head_dim;
+  layout.conv_taps = config.conv_taps;
+  layout.max_seq = max_seq;
+  layout.ring_slots = options.k_max + 1;
+  for (const std::size_t index : layer_index) {
+    layout.is_attention.push_back(config.is_attention(index));
+  }
+  return layout;
+}
+
+}  // namespace
+
+std::unique_ptr<HybridCausalModel> make_target_model(std::shared_ptr<const ModelWeights> weights,
+                                                     const Kernels& kernels, ThreadPool& pool,
+                                                     const ModelOptions& options) {
+  std::vector<std::size_t> index;
+  for (std::size_t i = 0; i < weights->config.n_layers; ++i) {
+    index.push_back(i);
+  }
+  StateLayout layout = make_layout(weights->config, options, index);
+  const std::vector<TargetLayer>& layers = weights->target;
+  return std::make_unique<HybridModel<TargetLayer>>(std::move(weights), layers, kernels, pool,
+                                                    options, std::move(layout), std::move(index));
+}
+
+std::unique_ptr<HybridCausalModel> make_draft_model(std::shared_ptr<const ModelWeights> weights,
+                                                    const Kernels& kernels, ThreadPool& pool,
+                                                    const ModelOptions& options) {
+  std::vector<std::size_t> index(weights->config.draft_layers.begin(),
+                                 weights->config.draft_layers.end());
+  StateLayout layout = make_layout(weights->config, options, index);
+  const std::vector<DraftLayer>& layers = weights->draft;
+  return std::make_unique<HybridModel<DraftLayer>>(std::move(weights), layers, kernels, pool,
+                                                   options, std::move(layout), std::move(index));
+}
+
+}  // namespace spel::engine

@@ -1,0 +1,70 @@
+// The memory of one sequence in a hybrid model: KV caches and rings of recurrent states.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/causal_model.h"
+#include "kernels/matrix.h"
+
+namespace spel::engine {
+
+/// What the memory of a sequence depends on; shared by all states of one model.
+struct StateLayout {
+  std::size_t d_model = 0;
+  std::size_t n_heads = 0;
+  std::size_t head_dim = 0;
+  std::size_t conv_taps = 0;
+  std::size_t max_seq = 0;
+  std::size_t ring_slots = 0;      ///< K_max + 1.
+  std::vector<bool> is_attention;  ///< [layers]
+
+  [[nodiscard]] std::size_t head_state() const { return head_dim * head_dim; }
+  [[nodiscard]] std::size_t layer_state() const { return n_heads * head_state(); }
+  /// Rows of layer input kept for the convolution: a full round and the taps before it.
+  [[nodiscard]] std::size_t conv_rows() const { return ring_slots + conv_taps - 1; }
+  /// Floats of one head's key panels; panels hold 16 positions each.
+  [[nodiscard]] std::size_t head_keys() const { return (max_seq + 15) / 16 * 16 * head_dim; }
+  [[nodiscard]] std::size_t head_values() const { return max_seq * head_dim; }
+};
+
+/// Rollback moves `slot_` and the position; nothing is copied. Token t of a pass with checkpoints
+/// reads slot slot_ + t - 1 and writes slot_ + t (modulo the ring); a pass without reads slot_ and
+/// updates slot_ + 1 in place. Attention slots and convolution rows are addressed by position, so
+/// what lies beyond the position is dead and will be overwritten.
+class HybridState final : public SequenceState {
+ public:
+  /// `layout` must outlive the state.
+  explicit HybridState(const StateLayout& layout);
+
+  void rollback(std::size_t tokens) override;
+  void reset() override;
+  void copy_from(const SequenceState& other) override;
+  [[nodiscard]] std::size_t bytes() const override;
+
+  // For the forward pass.
+
+  /// State [n_heads][head_dim (v)][head_dim (k)] in the slot `ahead` after the current one.
+  [[nodiscard]] float* recurrent(std::size_t layer, std::size_t ahead);
+  /// The convolution's input at `position`, [d_model].
+  [[nodiscard]] float* conv_row(std::size_t layer, std::size_t position);
+  [[nodiscard]] float* keys(std::size_t layer, std::size_t head);
+  [[nodiscard]] float* values(std::size_t layer, std::size_t head);
+  /// Accounts for `tokens` fed, with a checkpoint after each or only after the last.
+  void advance(std::size_t tokens, bool checkpoints);
+
+ private:
+  struct Layer {
+    kernels::AlignedBuffer recurrent;  ///< [ring_slots][n_heads][head_dim][head_dim]
+    kernels::AlignedBuffer conv;       ///< [conv_rows][d_model]
+    kernels::AlignedBuffer keys;       ///< [n_heads][head_keys]
+    kernels::AlignedBuffer values;     ///< [n_heads][max_seq][head_dim]
+  };
+
+  const StateLayout& layout_;
+  std::vector<Layer> layers_;
+  std::size_t slot_ = 0;
+};
+
+}  // namespace spel::engine

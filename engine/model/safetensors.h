@@ -1,0 +1,61 @@
+// The safetensors container: a JSON header of named tensors, then their bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spel::engine {
+
+/// The element types this program's files use.
+enum class DType { kF32, kBf16, kI32, kI8, kU8 };
+
+[[nodiscard]] std::string_view dtype_name(DType dtype);
+[[nodiscard]] std::size_t dtype_bytes(DType dtype);
+
+/// One tensor inside a file that outlives it.
+struct TensorView {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<std::uint64_t> shape;
+  std::span<const std::byte> data;  ///< Not necessarily aligned to the element size.
+};
+
+/// A parsed file. The views point into the bytes it was made from.
+class SafetensorsView {
+ public:
+  static constexpr std::size_t kHeaderBytesMax = 4U << 20;
+  static constexpr std::size_t kDimsMax = 4;
+
+  /// Throws Error(kCorrupt), naming `source` and where it went wrong, unless the header is in
+  /// bounds and well formed, every tensor's byte count is its shape's, and the tensors cover the
+  /// data exactly: no gap, no overlap, no byte before, between or after them.
+  SafetensorsView(std::span<const std::byte> bytes, std::string source);
+
+  [[nodiscard]] const std::vector<TensorView>& tensors() const noexcept { return tensors_; }
+  /// nullptr if there is no tensor of that name.
+  [[nodiscard]] const TensorView* find(std::string_view name) const;
+  [[nodiscard]] const std::string& source() const noexcept { return source_; }
+
+ private:
+  std::string source_;
+  std::vector<TensorView> tensors_;  ///< Sorted by name.
+};
+
+/// A tensor to be written: its bytes are supplied later, in the same order.
+struct TensorHeader {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<std::uint64_t> shape;
+
+  [[nodiscard]] std::uint64_t data_bytes() const;
+};
+
+/// The length prefix and the JSON header, padded to 8 bytes, for tensors written one after another.
+[[nodiscard]] std::string safetensors_header(const std::vector<TensorHeader>& tensors,
+                                             std::string_view model_name);
+
+}  // namespace spel::engine

@@ -1,0 +1,200 @@
+#include "engine/model/spelw.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "config/base/checked.h"
+#include "config/base/error.h"
+#include "engine/model/golden.h"
+#include "engine/model/mapped_file.h"
+#include "engine/model/output_file.h"
+#include "engine/model/safetensors.h"
+#include "engine/model/sha256.h"
+#include "engine/model/spelw_header.h"
+#include "engine/model/tensor_values.h"
+
+namespace spel::engine {
+namespace {
+
+std::uint64_t footer_bytes(const ModelConfig& config) {
+  const std::uint64_t logits = std::uint64_t{kGoldenTokens} * config.vocab_size;
+  return kSpelwFooterMagic.size() + sizeof(std::uint32_t) + kGoldenTokens * sizeof(TokenId) +
+         2 * logits * sizeof(float);
+}
+
+/// Takes bytes from the front of a footer whose size has been checked.
+class FooterReader {
+ public:
+  FooterReader(std::span<const std::byte> bytes, const std::string& source)
+      : bytes_(bytes), source_(source) {}
+
+  std::span<const std::byte> take(std::size_t size) {
+    const std::span<const std::byte> front = bytes_.first(size);
+    bytes_ = bytes_.subspan(size);
+    return front;
+  }
+
+  std::vector<float> take_logits(std::size_t count, const char* name) {
+    const std::span<const std::byte> data = take(count * sizeof(float));
+    require_finite(data, DType::kF32, source_, name);
+    std::vector<float> logits(count);
+    to_float(data, DType::kF32, logits);
+    return logits;
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  const std::string& source_;
+};
+
+GoldenLogits read_footer(std::span<const std::byte> bytes, const ModelConfig& config,
+                         const std::string& source) {
+  FooterReader reader(bytes, source);
+  const std::span<const std::byte> magic = reader.take(kSpelwFooterMagic.size());
+  if (std::memcmp(magic.data(), kSpelwFooterMagic.data(), magic.size()) != 0) {
+    throw Error(ErrorCode::kCorrupt,
+                source + ": the footer does not begin with " + std::string(kSpelwFooterMagic));
+  }
+  std::uint32_t count = 0;
+  std::memcpy(&count, reader.take(sizeof(count)).data(), sizeof(count));
+  if (count != kGoldenTokens) {
+    throw Error(ErrorCode::kCorrupt, source + ": the footer has " + std::to_string(count) +
+                                         " golden tokens; expected " +
+                                         std::to_string(kGoldenTokens));
+  }
+  GoldenLogits golden;
+  golden.tokens.resize(kGoldenTokens);
+  const std::span<const std::byte> tokens = reader.take(kGoldenTokens * sizeof(TokenId));
+  std::memcpy(golden.tokens.data(), tokens.data(), tokens.size());
+  require_golden_tokens(golden.tokens, config, source);
+  const std::size_t logits = kGoldenTokens * std::size_t{config.vocab_size};
+  golden.target_logits = reader.take_logits(logits, "golden target logits");
+  golden.draft_logits = reader.take_logits(logits, "golden draft logits");
+  return golden;
+}
+
+class SpelwSource final : public ModelSource {
+ public:
+  SpelwSource(std::span<const std::byte> bytes, const std::string& source, MappedFile mapped = {})
+      : mapped_(std::move(mapped)), file_bytes_(bytes.size()) {
+    const SpelwHeader header = parse_spelw_header(bytes, source);
+    config_ = header.config;
+    const std::uint64_t expected = spelw_file_bytes(config_, header.has_footer);
+    if (expected != bytes.size()) {
+      throw Error(ErrorCode::kCorrupt,
+                  source + ": the header describes a file of " + std::to_string(expected) +
+                      " bytes, found " + std::to_string(bytes.size()) +
+                      (bytes.size() < expected ? ": the file is cut short; fetch it again"
+                                               : ": bytes follow the last tensor"));
+    }
+    std::span<const std::byte> rest = bytes.subspan(kSpelwHeaderBytes);
+    for (const TensorSpec& tensor : tensor_layout(config_).in_file_order()) {
+      const std::span<const std::byte> data = rest.first(tensor.values() * sizeof(float));
+      require_finite(data, DType::kF32, source, describe(tensor));
+      (tensor.in_draft ? draft_ : target_).emplace(tensor.name, data);
+      rest = rest.subspan(data.size());
+    }
+    if (header.has_footer) {
+      golden_ = read_footer(rest, config_, source);
+    }
+    sha256_ = sha256_hex(bytes);
+  }
+
+  [[nodiscard]] const ModelConfig& config() const override { return config_; }
+  [[nodiscard]] const std::optional<GoldenLogits>& golden() const override { return golden_; }
+  [[nodiscard]] const std::string& sha256() const override { return sha256_; }
+  [[nodiscard]] std::uint64_t file_bytes() const override { return file_bytes_; }
+
+  void read(const TensorSpec& tensor, std::span<float> out) const override {
+    to_float((tensor.in_draft ? draft_ : target_).at(tensor.name), DType::kF32, out);
+  }
+
+ private:
+  using Tensors = std::map<std::string, std::span<const std::byte>>;
+
+  MappedFile mapped_;
+  std::uint64_t file_bytes_;
+  ModelConfig config_;
+  Tensors target_;
+  Tensors draft_;
+  std::optional<GoldenLogits> golden_;
+  std::string sha256_;
+};
+
+/// The latents of a draft matrix, if the document's quantisers give exactly the packed rows back.
+void require_same_rows(const ModelSource& source, const TensorSpec& tensor,
+                       std::span<const float> latents) {
+  bool same = true;
+  if (tensor.role == TensorRole::kProjection) {
+    const Int8Rows rows = source.read_int8(tensor);
+    const Int8Rows again = quantize_int8(latents, tensor.rows, tensor.cols);
+    same = rows.values == again.values && rows.scales == again.scales;
+  } else {
+    const TernaryRows rows = source.read_ternary(tensor);
+    const TernaryRows again = quantize_ternary(latents, tensor.rows, tensor.cols);
+    same = rows.packed == again.packed && rows.scales == again.scales;
+  }
+  if (!same) {
+    throw Error(ErrorCode::kInvalidArgument,
+                describe(tensor) +
+                    ": its rows were not made by the quantisers SPELW001 prescribes, so the file "
+                    "would hold another draft; keep the model directory form");
+  }
+}
+
+void write_footer(const GoldenLogits& golden, const ModelConfig& config, OutputFile& file) {
+  require_golden_shape(golden, config);
+  const auto count = static_cast<std::uint32_t>(kGoldenTokens);
+  file.write(kSpelwFooterMagic);
+  file.write(std::as_bytes(std::span(&count, 1)));
+  file.write(std::as_bytes(std::span(golden.tokens)));
+  file.write(golden.target_logits);
+  file.write(golden.draft_logits);
+}
+
+}  // namespace
+
+std::uint64_t spelw_file_bytes(const ModelConfig& config, bool with_golden) {
+  const std::uint64_t parameters =
+      checked_add(config.target_parameters(), config.draft_parameters(), "parameters");
+  const std::uint64_t bytes = checked_add(
+      std::uint64_t{kSpelwHeaderBytes},
+      checked_mul(parameters, std::uint64_t{sizeof(float)}, "tensor bytes"), "file bytes");
+  return with_golden ? checked_add(bytes, footer_bytes(config), "file bytes") : bytes;
+}
+
+std::unique_ptr<ModelSource> open_spelw(const std::filesystem::path& path) {
+  MappedFile file(path);
+  const std::span<const std::byte> bytes = file.bytes();
+  return std::make_unique<SpelwSource>(bytes, path.string(), std::move(file));
+}
+
+std::unique_ptr<ModelSource> parse_spelw(std::span<const std::byte> bytes,
+                                         const std::string& source_name) {
+  return std::make_unique<SpelwSource>(bytes, source_name);
+}
+
+void write_spelw(const ModelSource& source, const std::optional<GoldenLogits>& golden,
+                 const std::filesystem::path& path) {
+  const std::optional<GoldenLogits>& footer = golden ? golden : source.golden();
+  const auto header = write_spelw_header(source.config(), footer.has_value());
+  OutputFile file(path);
+  file.write(header);
+  for (const TensorSpec& tensor : tensor_layout(source.config()).in_file_order()) {
+    const std::vector<float> values = source.read_values(tensor);
+    if (tensor.in_draft &&
+        (tensor.role == TensorRole::kProjection || tensor.role == TensorRole::kMlp)) {
+      require_same_rows(source, tensor, values);
+    }
+    file.write(values);
+  }
+  if (footer) {
+    write_footer(*footer, source.config(), file);
+  }
+  file.commit();
+}
+
+}  // namespace spel::engine

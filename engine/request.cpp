@@ -1,0 +1,43 @@
+#include "engine/request.h"
+
+#include <array>
+
+namespace spel::engine {
+namespace {
+
+constexpr std::array<std::string_view, 3> kGovernorNames = {"off", "trip", "adaptive"};
+constexpr std::array<std::string_view, 5> kFinishReasonNames = {"stop", "length", "cancelled",
+                                                                "deadline", "error"};
+
+}  // namespace
+
+std::string_view governor_name(GovernorKind kind) {
+  return kGovernorNames[static_cast<std::size_t>(kind)];
+}
+
+std::optional<GovernorKind> parse_governor(std::string_view name) {
+  for (std::size_t i = 0; i < kGovernorNames.size(); ++i) {
+    if (kGovernorNames[i] == name) {
+      return static_cast<GovernorKind>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view finish_reason_name(FinishReason reason) {
+  return kFinishReasonNames[static_cast<std::size_t>(reason)];
+}
+
+double GenerationStats::tokens_per_second() const {
+  // The first token belongs to the prefill, unless there is no other.
+  if (completion_tokens > 1 && decode_seconds > 0.0) {
+    return static_cast<double>(completion_tokens - 1) / decode_seconds;
+  }
+  return prefill_seconds > 0.0 ? static_cast<double>(completion_tokens) / prefill_seconds : 0.0;
+}
+
+double GenerationStats::speedup() const {
+  return completion_tokens > 1 ? tokens_per_second() * ar_seconds : 0.0;
+}
+
+}  // namespace spel::engine

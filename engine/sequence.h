@@ -1,0 +1,69 @@
+// One place in the batch: the state of a running request.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "config/base/limits.h"
+#include "engine/model/causal_model.h"
+#include "engine/request.h"
+#include "engine/sampler.h"
+#include "engine/speculate/governor.h"
+#include "engine/stop_matcher.h"
+#include "engine/token_stream.h"
+
+namespace spel::engine {
+
+/// Memory is allocated once and serves one request after another. Engine thread only.
+///
+/// `tokens` holds prompt and output. The target has been fed target_state->position() of them: all
+/// but the last (pending) token once the prompt is done. The draft may lag further behind; it
+/// catches up in one pass when it is next asked to propose.
+struct Sequence {
+  Sequence(const CausalModel& target, const CausalModel* draft, std::size_t k_max)
+      : target_state(target.make_state()),
+        draft_state(draft != nullptr ? draft->make_state() : nullptr),
+        sampler(target.vocab_size()),
+        target_logits((k_max + 1) * target.vocab_size()),
+        draft_logits(draft != nullptr ? target.vocab_size() : 0) {
+    tokens.reserve(target.max_seq() + 1);
+  }
+
+  std::unique_ptr<SequenceState> target_state;
+  std::unique_ptr<SequenceState> draft_state;  ///< Null without a draft model.
+  std::vector<TokenId> tokens;
+  Sampler sampler;
+  std::vector<float> target_logits;  ///< [k_max + 1][vocab]
+  std::vector<float> draft_logits;   ///< [vocab]
+
+  // The request being served.
+  bool active = false;
+  GenerationRequest request;
+  std::shared_ptr<TokenStream> stream;
+  std::unique_ptr<Governor> governor;  ///< Null when nothing is drafted.
+  std::optional<StopMatcher> stops;
+  GenerationStats stats;
+  std::size_t max_output = 0;
+  std::size_t output_bytes = 0;
+  FinishEvent ending;        ///< Filled in as the output ends; the default is its length.
+  PromptEvent prompt_event;  ///< Grows over the prefill when prompt logprobs are asked for.
+  Clock::time_point submitted_at;
+  Clock::time_point started_at;
+  Clock::time_point first_token_at;
+  Clock::time_point last_token_at;
+
+  // The step being run.
+  std::size_t planned_prefill = 0;                     ///< Prompt tokens to feed.
+  bool decoding = false;                               ///< Verifies a round in this step.
+  std::size_t proposed = 0;                            ///< Proposals of the round.
+  std::array<TokenId, limits::kSpecKMax + 1> round{};  ///< [pending, proposals …]
+
+  [[nodiscard]] std::size_t prompt_size() const { return request.prompt.size(); }
+  [[nodiscard]] std::size_t emitted() const { return tokens.size() - prompt_size(); }
+  [[nodiscard]] bool prefilled() const { return tokens.size() > prompt_size(); }
+};
+
+}  // namespace spel::engine

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iomanip>
+#include <limits>
+#include <memory>
+#include <ostream>
+
+#include "config/base/error.h"
+#include "engine/model/golden.h"
+#include "engine/model/weights.h"
+#include "engine/tools/golden_run.h"
+#include "engine/tools/options.h"
+#include "engine/tools/tool.h"
+
+namespace spel::engine::tools {
+namespace {
+
+constexpr const char* kToleranceVariable = "SPEL_VERIFY_TOL";
+constexpr double kDefaultTolerance = 1e-3;
+constexpr double kMiB = 1024.0 * 1024.0;
+
+constexpr const char* kUsage =
+    "usage: spel verify-weights PATH [--config k=v,...] [--no-golden]\n"
+    "  PATH         a model directory or a SPELW001 file\n"
+    "  --config     require these shape values, e.g. d_model=1024,n_layers=16\n"
+    "  --no-golden  pass a model that has no golden logits to compare with\n"
+    "Passes if the target's argmax agrees on all 16 golden tokens and its largest error is below\n"
+    "SPEL_VERIFY_TOL (default 1e-3).\n";
+
+/// How far computed logits are from the golden ones.
+struct Agreement {
+  double max_abs = 0;
+  std::size_t argmax_agrees = 0;
+};
+
+std::size_t argmax(std::span<const float> row) {
+  return static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+Agreement compare(const std::vector<float>& found, const std::vector<float>& golden,
+                  std::size_t vocab) {
+  Agreement agreement;
+  for (std::size_t i = 0; i < golden.size(); ++i) {
+    const double error = std::fabs(double{found[i]} - double{golden[i]});
+    // A NaN compares false with everything and would slip through std::max.
+    agreement.max_abs = std::isnan(error) ? std::numeric_limits<double>::infinity()
+                                          : std::max(agreement.max_abs, error);
+  }
+  for (std::size_t at = 0; at < golden.size(); at += vocab) {
+    const bool agrees =
+        argmax(std::span(found).subspan(at, vocab)) == argmax(std::span(golden).subspan(at, vocab));
+    agreement.argmax_agrees += agrees ? 1 : 0;
+  }
+  return agreement;
+}
+
+void print_sizes(const ModelWeights& weights, std::ostream& out) {
+  const auto bytes = [&out](const char* label, std::uint64_t value) {
+    out << label << value << " B = " << std::fixed << std::setprecision(2)
+        << static_cast<double>(value) / kMiB << " MiB\n"
+        << std::defaultfloat;
+  };
+  const ModelConfig& c = weights.config;
+  out << "model                " << c.name << ": d_model " << c.d_model << ", " << c.n_layers
+      << " layers, " << c.n_heads << " heads x " << c.head_dim << ", d_ff " << c.d_ff << ", vocab "
+      << c.vocab_size << "\n";
+  out << "target parameters    " << c.target_parameters() << "\n";
+  out << "draft parameters     " << c.draft_parameters() << "\n";
+  bytes("target FP32          ", sizeof(float) * c.target_parameters());
+  bytes("draft FP32           ", sizeof(float) * c.draft_parameters());
+  bytes("draft packed         ", c.draft_packed_bytes());
+  bytes("weight files         ", weights.file_bytes);
+  out << "sha256               " << weights.sha256 << "\n";
+}
+
+void print_agreement(const char* label, const Agreement& agreement, std::ostream& out) {
+  out << label << "max_abs=" << std::setprecision(6) << agreement.max_abs
+      << "  argmax=" << agreement.argmax_agrees << "/" << kGoldenTokens << "\n";
+}
+
+double tolerance_from_environment() {
+  const char* text = std::getenv(kToleranceVariable);
+  return text == nullptr ? kDefaultTolerance : parse_positive(kToleranceVariable, text);
+}
+
+int verify(const Options& options, double tolerance, std::ostream& out) {
+  // f32 holds every value exactly; bf16 would change nothing but the speed.
+  const std::shared_ptr<const ModelWeights> weights =
+      load_model(options.positional().front(), WeightsDtype::kF32);
+  if (const std::optional<std::string> shape = options.value("config")) {
+    require_shape(weights->config, *shape);
+  }
+  print_sizes(*weights, out);
+  if (!weights->golden) {
+    const bool allowed = options.has("no-golden");
+    out << "golden               none: nothing to compare with"
+        << (allowed ? "\n" : " (pass --no-golden to accept that)\n")
+        << (allowed ? "PASS\n" : "FAIL\n");
+    return allowed ? kToolOk : kToolFailed;
+  }
+  const GoldenLogits& golden = *weights->golden;
+  const GoldenLogits found = run_golden(weights, golden.tokens);
+  const std::size_t vocab = weights->config.vocab_size;
+  const Agreement target = compare(found.target_logits, golden.target_logits, vocab);
+  const Agreement draft = compare(found.draft_logits, golden.draft_logits, vocab);
+  print_agreement("target               ", target, out);
+  print_agreement("draft                ", draft, out);
+  const bool passes = target.argmax_agrees == kGoldenTokens && target.max_abs < tolerance;
+  out << (passes ? "PASS" : "FAIL") << ": target argmax " << target.argmax_agrees << "/"
+      << kGoldenTokens << ", max_abs " << (target.max_abs < tolerance ? "<" : ">=") << " "
+      << tolerance << "\n";
+  return passes ? kToolOk : kToolFailed;
+}
+
+}  // namespace
+
+int verify_weights_main(std::span<const std::string> args, ToolStreams streams) {
+  try {
+    const Options options(args, {{"config"}, {"no-golden", "help"}, 1});
+    if (options.has("help")) {
+      streams.out << kUsage;
+      return kToolOk;
+    }
+    const double tolerance = tolerance_from_environment();
+    if (options.positional().empty()) {
+      streams.err << "verify-weights: expected the path of a model\n" << kUsage;
+      return kToolBadUsage;
+    }
+    return verify(options, tolerance, streams.out);
+  } catch (const Error& error) {
+    streams.err << "verify-weights: " << error.what() << "\n";
+    return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;
+  } catch (const std::exception& error) {
+    streams.err << "verify-weights: " << error.what() << "\n";
+    return kToolFailed;
+  }
+}
+
+}  // namespace spel::engine::tools

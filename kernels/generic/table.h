@@ -1,0 +1,39 @@
+// The table of the including file, built from its own copies of the generic bodies.
+#pragma once
+
+#include "kernels/generic/dense.h"
+#include "kernels/generic/low_bit.h"
+#include "kernels/generic/mixers.h"
+
+namespace spel::kernels {
+namespace {
+
+constexpr FunctionTable make_table() {
+  return {.dense_panel_group = dense_panel_group,
+          .ternary_panel_group = ternary_panel_group,
+          .pack_rows = pack_rows,
+          .sum_int8 = sum_int8,
+          .matmul_f32 = matmul_f32,
+          .matmul_bf16 = matmul_bf16,
+          .matmul_int8 = matmul_int8,
+          .matmul_ternary_dotprod = matmul_ternary_dotprod,
+          .matmul_ternary_addsub = matmul_ternary_addsub,
+          .matmul_ternary_scalar = matmul_ternary_scalar,
+          .quantize_row = quantize_row,
+          .rms_norm = rms_norm,
+          .l2_normalize = l2_normalize,
+          .rope = rope,
+          .short_conv = short_conv,
+          .silu = silu,
+          .silu_mul = silu_mul,
+          .add = add_rows,
+          .sigmoid = sigmoid,
+          .exp_sum = exp_sum,
+          .argmax = argmax,
+          .delta_step = delta_step,
+          .store_key = store_key,
+          .attend = attend};
+}
+
+}  // namespace
+}  // namespace spel::kernels

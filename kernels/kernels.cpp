@@ -1,0 +1,79 @@
+#include "kernels/kernels.h"
+
+#include <string>
+
+#include "config/base/error.h"
+#include "kernels/function_table.h"
+#include "kernels/registry.h"
+
+namespace spel::kernels {
+
+std::string_view ternary_kernel_name(TernaryKernel kernel) {
+  switch (kernel) {
+    case TernaryKernel::kDotprod:
+      return "dotprod";
+    case TernaryKernel::kAddsub:
+      return "addsub";
+    case TernaryKernel::kScalar:
+      return "scalar";
+  }
+  return "unknown";
+}
+
+const Kernels& Kernels::select(std::optional<Isa> forced) {
+  const auto sets = KernelRegistry::attainable();
+  if (!forced) return sets.front();
+  for (const Kernels& kernels : sets) {
+    if (kernels.isa() == *forced) return kernels;
+  }
+  std::string known;
+  for (const Isa isa : attainable_isas()) {
+    if (!known.empty()) known += ", ";
+    known += isa_name(isa);
+  }
+  throw Error(ErrorCode::kInvalidArgument, "kernel set " + std::string(isa_name(*forced)) +
+                                               " cannot run here; attainable: " + known);
+}
+
+void Kernels::quantize_row(const float* x, std::size_t n, std::int8_t* q, std::size_t stride,
+                           float* scale) const {
+  table_.quantize_row(x, n, q, stride, scale);
+}
+void Kernels::rms_norm(const float* x, const float* w, std::size_t n, float eps, float* y) const {
+  table_.rms_norm(x, w, n, eps, y);
+}
+void Kernels::l2_normalize(float* x, std::size_t heads, std::size_t head_dim, float eps) const {
+  table_.l2_normalize(x, heads, head_dim, eps);
+}
+void Kernels::rope(float* x, std::size_t heads, std::size_t head_dim, const float* cos,
+                   const float* sin) const {
+  table_.rope(x, heads, head_dim, cos, sin);
+}
+void Kernels::short_conv(const float* const* rows, const float* w, std::size_t taps, std::size_t n,
+                         float* y) const {
+  table_.short_conv(rows, w, taps, n, y);
+}
+void Kernels::silu(const float* x, std::size_t n, float* y) const { table_.silu(x, n, y); }
+void Kernels::silu_mul(const float* gate, const float* up, std::size_t n, float* y) const {
+  table_.silu_mul(gate, up, n, y);
+}
+void Kernels::add(float* x, const float* y, std::size_t n) const { table_.add(x, y, n); }
+void Kernels::sigmoid(const float* x, std::size_t n, float* y) const { table_.sigmoid(x, n, y); }
+float Kernels::exp_sum(const float* x, std::size_t n, float* p, float* max) const {
+  return table_.exp_sum(x, n, p, max);
+}
+std::size_t Kernels::argmax(const float* x, std::size_t n) const { return table_.argmax(x, n); }
+
+void Kernels::delta_step(const DeltaRule& rule, const float* from, float* to, const float* q,
+                         const float* k, const float* v, float* out) const {
+  table_.delta_step(rule, from, to, q, k, v, out);
+}
+void Kernels::store_key(float* keys, std::size_t position, std::size_t head_dim,
+                        const float* k) const {
+  table_.store_key(keys, position, head_dim, k);
+}
+void Kernels::attend(const AttentionHead& head, const float* q, float* scratch, float* out) const {
+  table_.attend(head, q, scratch, out);
+}
+
+}  // namespace spel::kernels

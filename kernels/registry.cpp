@@ -1,0 +1,79 @@
+#include "kernels/registry.h"
+
+#include <cstddef>
+
+#include "kernels/function_table.h"
+#if defined(SPEL_KERNELS_NEON) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+namespace spel::kernels {
+namespace {
+
+#ifdef SPEL_KERNELS_X86
+// __builtin_cpu_supports also asks whether the operating system saves the wide registers.
+bool has_fma() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("fma"); }
+bool has_avx2() { return has_fma() && __builtin_cpu_supports("avx2"); }
+bool has_avx2_vnni() { return has_avx2() && __builtin_cpu_supports("avxvnni"); }
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+#endif
+
+#ifdef SPEL_KERNELS_NEON
+bool has_neon_dotprod() {
+#ifdef __linux__
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#else
+  return true;  // Every 64-bit Apple processor we build for has it.
+#endif
+}
+#endif
+
+bool always() { return true; }
+
+struct Candidate {
+  Isa isa;
+  std::string_view variant;
+  const FunctionTable* table;
+  bool (*runs_here)();
+};
+
+constexpr Candidate kCandidates[] = {
+#ifdef SPEL_KERNELS_X86
+    {Isa::kAvx512, "avx512", &kAvx512Table, has_avx512},
+    {Isa::kAvx2, "avx2+vnni", &kAvx2VnniTable, has_avx2_vnni},
+    {Isa::kAvx2, "avx2", &kAvx2Table, has_avx2},
+    {Isa::kScalar, "scalar+fma", &kScalarFmaTable, has_fma},
+#endif
+#ifdef SPEL_KERNELS_NEON
+    {Isa::kNeon, "neon", &kNeonTable, has_neon_dotprod},
+#endif
+    {Isa::kScalar, "scalar", &kScalarTable, always},
+};
+constexpr std::size_t kCandidateCount = sizeof(kCandidates) / sizeof(kCandidates[0]);
+
+}  // namespace
+
+std::span<const Kernels> KernelRegistry::attainable() {
+  /// Room for every candidate; the first `count` are constructed.
+  struct Sets {
+    Sets() {
+      for (const Candidate& candidate : kCandidates) {
+        if (!candidate.runs_here()) continue;
+        new (storage + count * sizeof(Kernels))
+            Kernels(candidate.isa, candidate.variant, *candidate.table);
+        ++count;
+      }
+    }
+    alignas(Kernels) std::byte storage[kCandidateCount * sizeof(Kernels)];
+    std::size_t count = 0;
+  };
+  static const Sets sets;
+  return {std::launder(reinterpret_cast<const Kernels*>(sets.storage)), sets.count};
+}
+
+}  // namespace spel::kernels

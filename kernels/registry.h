@@ -1,0 +1,17 @@
+// Every kernel set this binary holds and this processor can run. Internal to kernels/ and its
+// tests.
+#pragma once
+
+#include <span>
+
+#include "kernels/kernels.h"
+
+namespace spel::kernels {
+
+struct KernelRegistry {
+  /// Best first, never empty. Two entries may share an Isa (with and without an extension): all
+  /// give the same bits, and select() takes the first.
+  [[nodiscard]] static std::span<const Kernels> attainable();
+};
+
+}  // namespace spel::kernels

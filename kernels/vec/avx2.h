@@ -1,0 +1,154 @@
+// The 16 virtual lanes as two AVX2 registers: lo holds lanes 0-7, hi lanes 8-15. Included by the
+// two AVX2 files, which provide dot_bytes() and dot_weights() before the generic bodies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <immintrin.h>
+
+namespace spel::kernels {
+namespace {
+
+struct F16 {
+  __m256 lo, hi;
+};
+struct I16 {
+  __m256i lo, hi;
+};
+
+constexpr int kMaxTileRows = 6;
+constexpr int dense_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
+constexpr int kMaskedFieldRows = 1;
+constexpr int masked_field_panels(int) { return 1; }
+constexpr int kFieldShift[4] = {0, 2, 4, 6};
+
+inline F16 load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+inline void store(float* p, F16 a) {
+  _mm256_storeu_ps(p, a.lo);
+  _mm256_storeu_ps(p + 8, a.hi);
+}
+inline F16 load_partial(const float* p, std::size_t n) {
+  alignas(32) float lanes[16] = {};
+  for (std::size_t i = 0; i < n; ++i) lanes[i] = p[i];
+  return load(lanes);
+}
+inline void store_partial(float* p, std::size_t n, F16 a) {
+  alignas(32) float lanes[16];
+  store(lanes, a);
+  for (std::size_t i = 0; i < n; ++i) p[i] = lanes[i];
+}
+inline F16 splat(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+inline F16 add(F16 a, F16 b) { return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)}; }
+inline F16 sub(F16 a, F16 b) { return {_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi)}; }
+inline F16 mul(F16 a, F16 b) { return {_mm256_mul_ps(a.lo, b.lo), _mm256_mul_ps(a.hi, b.hi)}; }
+inline F16 div(F16 a, F16 b) { return {_mm256_div_ps(a.lo, b.lo), _mm256_div_ps(a.hi, b.hi)}; }
+inline F16 fma(F16 a, F16 b, F16 c) {
+  return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
+}
+/// a > b ? a : b, so a NaN in either place gives b.
+inline F16 max(F16 a, F16 b) { return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)}; }
+inline F16 min(F16 a, F16 b) { return {_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)}; }
+inline F16 abs(F16 a) {
+  const __m256 sign = _mm256_set1_ps(-0.0F);
+  return {_mm256_andnot_ps(sign, a.lo), _mm256_andnot_ps(sign, a.hi)};
+}
+inline F16 swap_pairs(F16 a) {
+  return {_mm256_permute_ps(a.lo, 0xB1), _mm256_permute_ps(a.hi, 0xB1)};
+}
+inline F16 load_doubled(const float* p) {
+  const __m256 eight = _mm256_loadu_ps(p);
+  const __m256 even = _mm256_unpacklo_ps(eight, eight);
+  const __m256 odd = _mm256_unpackhi_ps(eight, eight);
+  return {_mm256_permute2f128_ps(even, odd, 0x20), _mm256_permute2f128_ps(even, odd, 0x31)};
+}
+inline F16 negate_even(F16 a) {
+  const __m256 sign = _mm256_castsi256_ps(_mm256_set1_epi64x(0x80000000LL));
+  return {_mm256_xor_ps(a.lo, sign), _mm256_xor_ps(a.hi, sign)};
+}
+
+inline I16 bits(F16 a) { return {_mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi)}; }
+inline F16 from_bits(I16 a) { return {_mm256_castsi256_ps(a.lo), _mm256_castsi256_ps(a.hi)}; }
+inline I16 load_words(const void* p) {
+  const auto* words = static_cast<const __m256i*>(p);
+  return {_mm256_loadu_si256(words), _mm256_loadu_si256(words + 1)};
+}
+inline I16 splat_word(std::int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
+inline I16 add(I16 a, I16 b) {
+  return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
+}
+inline I16 sub(I16 a, I16 b) {
+  return {_mm256_sub_epi32(a.lo, b.lo), _mm256_sub_epi32(a.hi, b.hi)};
+}
+template <int N>
+inline I16 shift_left(I16 a) {
+  return {_mm256_slli_epi32(a.lo, N), _mm256_slli_epi32(a.hi, N)};
+}
+template <int N>
+inline I16 shift_right_signed(I16 a) {
+  return {_mm256_srai_epi32(a.lo, N), _mm256_srai_epi32(a.hi, N)};
+}
+inline F16 to_float(I16 a) { return {_mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi)}; }
+inline void store_rounded_int8(std::int8_t* q, F16 a) {
+  const __m256i lo = _mm256_cvtps_epi32(a.lo);
+  const __m256i hi = _mm256_cvtps_epi32(a.hi);
+  // packs works within 128-bit halves; the permutes put the sixteen values back in order.
+  const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(lo, hi), 0xD8);
+  const __m128i packed =
+      _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(q), packed);
+}
+
+inline F16 bf16_low(I16 a) { return from_bits(shift_left<16>(a)); }
+inline F16 bf16_high(I16 a) {
+  const __m256i mask = _mm256_set1_epi32(static_cast<int>(0xFFFF0000U));
+  return from_bits({_mm256_and_si256(a.lo, mask), _mm256_and_si256(a.hi, mask)});
+}
+
+template <int F>
+inline I16 masked_field(I16 packed) {
+  const __m256i mask = _mm256_set1_epi8(static_cast<char>(3 << (2 * F)));
+  return {_mm256_and_si256(packed.lo, mask), _mm256_and_si256(packed.hi, mask)};
+}
+template <int F>
+inline I16 codes(I16 packed) {
+  const __m256i mask = _mm256_set1_epi8(3);
+  return {_mm256_and_si256(_mm256_srli_epi32(packed.lo, 2 * F), mask),
+          _mm256_and_si256(_mm256_srli_epi32(packed.hi, 2 * F), mask)};
+}
+inline __m256i add_sub_half(__m256i acc, __m256i code, __m256i x) {
+  const __m256i one = _mm256_set1_epi8(1);
+  // sign_epi8 keeps, clears or negates each byte of x: exactly the ternary product.
+  const __m256i terms = _mm256_sign_epi8(x, _mm256_sub_epi8(code, one));
+  const __m256i pairs = _mm256_maddubs_epi16(one, terms);
+  return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+inline I16 add_sub(I16 acc, I16 code, I16 x) {
+  return {add_sub_half(acc.lo, code.lo, x.lo), add_sub_half(acc.hi, code.hi, x.hi)};
+}
+
+inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+inline float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+inline float fma_one(float a, float b, float c) {
+  return _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c)));
+}
+
+inline float sum_lanes(F16 a) {
+  const __m256 eight = _mm256_add_ps(a.lo, a.hi);
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+inline float max_lanes(F16 a) {
+  const __m256 eight = _mm256_max_ps(a.lo, a.hi);
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+inline F16 sum_lanes_of_16(const F16 (&a)[16]) {
+  alignas(32) float sums[16];
+  for (int i = 0; i < 16; ++i) sums[i] = sum_lanes(a[i]);
+  return load(sums);
+}
+
+}  // namespace
+}  // namespace spel::kernels

@@ -1,0 +1,165 @@
+// The 16 virtual lanes as one AVX-512 register. Included by avx512.cpp alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <immintrin.h>
+
+namespace spel::kernels {
+namespace {
+
+struct F16 {
+  __m512 v;
+};
+struct I16 {
+  __m512i v;
+};
+
+constexpr int kMaxTileRows = 12;
+/// Panels taken at once with `rows` activation rows: rows x panels accumulators, the panels'
+/// weights and one broadcast fit 32 registers.
+constexpr int dense_panels(int rows) { return rows <= 2 ? 8 : 31 / (rows + 1); }
+/// Up to this many rows, ternary fields are masked in place and summed apart (four accumulators).
+constexpr int kMaskedFieldRows = 6;
+constexpr int masked_field_panels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
+/// Whether dot_weights() sums (w + 128) x rather than w x.
+constexpr bool kInt8Biased = true;
+/// dot_field<F> multiplies by 2^kFieldShift[F]: the field is masked in place, not shifted down.
+constexpr int kFieldShift[4] = {0, 2, 4, 6};
+
+inline __mmask16 lane_mask(std::size_t n) { return static_cast<__mmask16>((1U << n) - 1U); }
+
+inline F16 load(const float* p) { return {_mm512_loadu_ps(p)}; }
+inline void store(float* p, F16 a) { _mm512_storeu_ps(p, a.v); }
+/// Loads n < 16 lanes, the rest +0.
+inline F16 load_partial(const float* p, std::size_t n) {
+  return {_mm512_maskz_loadu_ps(lane_mask(n), p)};
+}
+inline void store_partial(float* p, std::size_t n, F16 a) {
+  _mm512_mask_storeu_ps(p, lane_mask(n), a.v);
+}
+inline F16 splat(float x) { return {_mm512_set1_ps(x)}; }
+inline F16 add(F16 a, F16 b) { return {_mm512_add_ps(a.v, b.v)}; }
+inline F16 sub(F16 a, F16 b) { return {_mm512_sub_ps(a.v, b.v)}; }
+inline F16 mul(F16 a, F16 b) { return {_mm512_mul_ps(a.v, b.v)}; }
+inline F16 div(F16 a, F16 b) { return {_mm512_div_ps(a.v, b.v)}; }
+inline F16 fma(F16 a, F16 b, F16 c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+/// a > b ? a : b, so a NaN in either place gives b.
+inline F16 max(F16 a, F16 b) { return {_mm512_max_ps(a.v, b.v)}; }
+/// a < b ? a : b
+inline F16 min(F16 a, F16 b) { return {_mm512_min_ps(a.v, b.v)}; }
+inline F16 abs(F16 a) { return {_mm512_abs_ps(a.v)}; }
+/// Lanes l and l+1 exchanged, l even.
+inline F16 swap_pairs(F16 a) { return {_mm512_permute_ps(a.v, 0xB1)}; }
+/// p[0], p[0], p[1], p[1], … p[7], p[7]
+inline F16 load_doubled(const float* p) {
+  const __m512i index = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+  return {_mm512_permutexvar_ps(index, _mm512_castps256_ps512(_mm256_loadu_ps(p)))};
+}
+inline F16 negate_even(F16 a) {
+  const __m512i sign = _mm512_set1_epi64(0x80000000LL);
+  return {_mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(a.v), sign))};
+}
+
+inline I16 bits(F16 a) { return {_mm512_castps_si512(a.v)}; }
+inline F16 from_bits(I16 a) { return {_mm512_castsi512_ps(a.v)}; }
+inline I16 load_words(const void* p) { return {_mm512_loadu_si512(p)}; }
+inline I16 splat_word(std::int32_t x) { return {_mm512_set1_epi32(x)}; }
+inline I16 add(I16 a, I16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
+inline I16 sub(I16 a, I16 b) { return {_mm512_sub_epi32(a.v, b.v)}; }
+template <int N>
+inline I16 shift_left(I16 a) {
+  return {_mm512_slli_epi32(a.v, N)};
+}
+template <int N>
+inline I16 shift_right_signed(I16 a) {
+  return {_mm512_srai_epi32(a.v, N)};
+}
+inline F16 to_float(I16 a) { return {_mm512_cvtepi32_ps(a.v)}; }
+/// Nearest integer, halves to even; |a| < 2^22. Keeps the low byte of each lane.
+inline void store_rounded_int8(std::int8_t* q, F16 a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(q), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a.v)));
+}
+
+/// The lower and the upper bf16 of each 32-bit lane.
+inline F16 bf16_low(I16 a) { return {_mm512_castsi512_ps(_mm512_slli_epi32(a.v, 16))}; }
+inline F16 bf16_high(I16 a) {
+  const __m512i mask = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
+  return {_mm512_castsi512_ps(_mm512_and_si512(a.v, mask))};
+}
+
+/// Per lane, acc + sum of four u8 x s8 products.
+inline I16 dot_bytes(I16 acc, I16 u, I16 s) { return {_mm512_dpbusd_epi32(acc.v, u.v, s.v)}; }
+inline I16 dot_weights(I16 acc, I16 w, I16 x) { return dot_bytes(acc, w, x); }
+template <int F>
+inline I16 dot_field(I16 acc, I16 packed, I16 x) {
+  const I16 field = {_mm512_and_si512(packed.v, _mm512_set1_epi8(static_cast<char>(3 << (2 * F))))};
+  return dot_bytes(acc, field, x);
+}
+/// Codes of field F as bytes 0, 1, 2.
+template <int F>
+inline I16 codes(I16 packed) {
+  return {_mm512_and_si512(_mm512_srli_epi32(packed.v, 2 * F), _mm512_set1_epi8(3))};
+}
+/// Adds x where the code is 2, subtracts it where it is 0.
+inline I16 add_sub(I16 acc, I16 code, I16 x) {
+  const __m512i zero = _mm512_setzero_si512();
+  const __mmask64 plus = _mm512_cmpeq_epi8_mask(code.v, _mm512_set1_epi8(2));
+  const __mmask64 minus = _mm512_cmpeq_epi8_mask(code.v, zero);
+  const __m512i kept = _mm512_maskz_mov_epi8(plus, x.v);
+  const __m512i terms = _mm512_mask_sub_epi8(kept, minus, zero, x.v);
+  const __m512i pairs = _mm512_maddubs_epi16(_mm512_set1_epi8(1), terms);
+  return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
+}
+
+inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+inline float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+inline float fma_one(float a, float b, float c) {
+  return _mm_cvtss_f32(_mm_fmadd_ss(_mm_set_ss(a), _mm_set_ss(b), _mm_set_ss(c)));
+}
+
+/// The fixed tree: lanes l and l+8, then l+4, l+2, l+1.
+inline float sum_lanes(F16 a) {
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+inline float max_lanes(F16 a) {
+  const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+/// sum_lanes of sixteen vectors at once, the result of a[r] in lane r: the same tree, with the
+/// vectors of each level merged before they are added.
+inline F16 sum_lanes_of_16(const F16 (&a)[16]) {
+  __m512 t8[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    t8[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a[i].v, a[i + 8].v, 0x44),
+                          _mm512_shuffle_f32x4(a[i].v, a[i + 8].v, 0xEE));
+  }
+  __m512 t4[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    t4[i] = _mm512_add_ps(_mm512_shuffle_f32x4(t8[i], t8[i + 4], 0x88),
+                          _mm512_shuffle_f32x4(t8[i], t8[i + 4], 0xDD));
+  }
+  __m512 t2[2];
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const __m512d lo = _mm512_castps_pd(t4[i]);
+    const __m512d hi = _mm512_castps_pd(t4[i + 2]);
+    t2[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(lo, hi)),
+                          _mm512_castpd_ps(_mm512_unpackhi_pd(lo, hi)));
+  }
+  const __m512 sums =
+      _mm512_add_ps(_mm512_shuffle_ps(t2[0], t2[1], 0x88), _mm512_shuffle_ps(t2[0], t2[1], 0xDD));
+  const __m512i order = _mm512_set_epi32(15, 13, 14, 12, 7, 5, 6, 4, 11, 9, 10, 8, 3, 1, 2, 0);
+  return {_mm512_permutexvar_ps(order, sums)};
+}
+
+}  // namespace
+}  // namespace spel::kernels

@@ -1,0 +1,192 @@
+// The 16 virtual lanes as plain arrays: the executable form of NUMERICS.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace spel::kernels {
+namespace {
+
+struct F16 {
+  float v[16];
+};
+struct I16 {
+  std::int32_t v[16];
+};
+
+constexpr int kMaxTileRows = 6;
+constexpr int dense_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
+constexpr int kMaskedFieldRows = 1;
+constexpr int masked_field_panels(int) { return 1; }
+constexpr bool kInt8Biased = false;
+constexpr int kFieldShift[4] = {0, 0, 0, 0};
+
+template <class Result, class Op>
+inline Result each_lane(Op op) {
+  Result r;
+  for (int i = 0; i < 16; ++i) r.v[i] = op(i);
+  return r;
+}
+
+inline float as_float(std::int32_t x) { return __builtin_bit_cast(float, x); }
+inline std::int32_t as_int(float x) { return __builtin_bit_cast(std::int32_t, x); }
+/// Integer arithmetic modulo 2^32, as the vector instructions do it.
+inline std::int32_t wrap(std::uint32_t x) { return static_cast<std::int32_t>(x); }
+inline std::uint32_t raw(std::int32_t x) { return static_cast<std::uint32_t>(x); }
+inline std::int32_t byte_at(std::int32_t word, int b) {
+  return static_cast<std::int8_t>((raw(word) >> (8 * b)) & 0xFFU);
+}
+
+inline F16 load(const float* p) {
+  return each_lane<F16>([&](int i) { return p[i]; });
+}
+inline void store(float* p, F16 a) {
+  for (int i = 0; i < 16; ++i) p[i] = a.v[i];
+}
+inline F16 load_partial(const float* p, std::size_t n) {
+  F16 r = {};
+  for (std::size_t i = 0; i < n; ++i) r.v[i] = p[i];
+  return r;
+}
+inline void store_partial(float* p, std::size_t n, F16 a) {
+  for (std::size_t i = 0; i < n; ++i) p[i] = a.v[i];
+}
+inline F16 splat(float x) {
+  return each_lane<F16>([&](int) { return x; });
+}
+inline F16 add(F16 a, F16 b) {
+  return each_lane<F16>([&](int i) { return a.v[i] + b.v[i]; });
+}
+inline F16 sub(F16 a, F16 b) {
+  return each_lane<F16>([&](int i) { return a.v[i] - b.v[i]; });
+}
+inline F16 mul(F16 a, F16 b) {
+  return each_lane<F16>([&](int i) { return a.v[i] * b.v[i]; });
+}
+inline F16 div(F16 a, F16 b) {
+  return each_lane<F16>([&](int i) { return a.v[i] / b.v[i]; });
+}
+inline float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline F16 fma(F16 a, F16 b, F16 c) {
+  return each_lane<F16>([&](int i) { return fma_one(a.v[i], b.v[i], c.v[i]); });
+}
+/// a > b ? a : b, so a NaN in either place gives b.
+inline F16 max(F16 a, F16 b) {
+  return each_lane<F16>([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; });
+}
+inline F16 min(F16 a, F16 b) {
+  return each_lane<F16>([&](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; });
+}
+inline F16 abs(F16 a) {
+  return each_lane<F16>([&](int i) { return __builtin_fabsf(a.v[i]); });
+}
+inline F16 swap_pairs(F16 a) {
+  return each_lane<F16>([&](int i) { return a.v[i ^ 1]; });
+}
+inline F16 load_doubled(const float* p) {
+  return each_lane<F16>([&](int i) { return p[i / 2]; });
+}
+inline F16 negate_even(F16 a) {
+  return each_lane<F16>([&](int i) { return i % 2 == 0 ? -a.v[i] : a.v[i]; });
+}
+
+inline I16 bits(F16 a) {
+  return each_lane<I16>([&](int i) { return as_int(a.v[i]); });
+}
+inline F16 from_bits(I16 a) {
+  return each_lane<F16>([&](int i) { return as_float(a.v[i]); });
+}
+inline I16 load_words(const void* p) {
+  I16 r;
+  __builtin_memcpy(&r, p, sizeof(r));
+  return r;
+}
+inline I16 splat_word(std::int32_t x) {
+  return each_lane<I16>([&](int) { return x; });
+}
+inline I16 add(I16 a, I16 b) {
+  return each_lane<I16>([&](int i) { return wrap(raw(a.v[i]) + raw(b.v[i])); });
+}
+inline I16 sub(I16 a, I16 b) {
+  return each_lane<I16>([&](int i) { return wrap(raw(a.v[i]) - raw(b.v[i])); });
+}
+template <int N>
+inline I16 shift_left(I16 a) {
+  return each_lane<I16>([&](int i) { return wrap(raw(a.v[i]) << N); });
+}
+template <int N>
+inline I16 shift_right_signed(I16 a) {
+  return each_lane<I16>([&](int i) { return a.v[i] >> N; });
+}
+inline F16 to_float(I16 a) {
+  return each_lane<F16>([&](int i) { return static_cast<float>(a.v[i]); });
+}
+inline void store_rounded_int8(std::int8_t* q, F16 a) {
+  // Adding 1.5 * 2^23 rounds to an integer, halves to even, and leaves it in the low bits.
+  for (int i = 0; i < 16; ++i) {
+    q[i] = static_cast<std::int8_t>(as_int(a.v[i] + 0x1.8p+23F) & 0xFF);
+  }
+}
+
+inline F16 bf16_low(I16 a) { return from_bits(shift_left<16>(a)); }
+inline F16 bf16_high(I16 a) {
+  return each_lane<F16>([&](int i) { return as_float(wrap(raw(a.v[i]) & 0xFFFF0000U)); });
+}
+
+/// w is stored plus 128.
+inline I16 dot_weights(I16 acc, I16 w, I16 x) {
+  return each_lane<I16>([&](int i) {
+    std::int32_t sum = acc.v[i];
+    for (int b = 0; b < 4; ++b) {
+      sum += byte_at(wrap(raw(w.v[i]) ^ 0x80808080U), b) * byte_at(x.v[i], b);
+    }
+    return sum;
+  });
+}
+template <int F>
+inline I16 codes(I16 packed) {
+  return each_lane<I16>([&](int i) { return wrap((raw(packed.v[i]) >> (2 * F)) & 0x03030303U); });
+}
+inline I16 dot_bytes(I16 acc, I16 u, I16 s) {
+  return each_lane<I16>([&](int i) {
+    std::int32_t sum = acc.v[i];
+    for (int b = 0; b < 4; ++b) sum += byte_at(u.v[i], b) * byte_at(s.v[i], b);
+    return sum;
+  });
+}
+template <int F>
+inline I16 dot_field(I16 acc, I16 packed, I16 x) {
+  return dot_bytes(acc, codes<F>(packed), x);
+}
+inline I16 add_sub(I16 acc, I16 code, I16 x) {
+  return each_lane<I16>([&](int i) {
+    std::int32_t sum = acc.v[i];
+    for (int b = 0; b < 4; ++b) {
+      if (byte_at(code.v[i], b) == 2) sum += byte_at(x.v[i], b);
+      if (byte_at(code.v[i], b) == 0) sum -= byte_at(x.v[i], b);
+    }
+    return sum;
+  });
+}
+
+inline void prefetch(const void*) {}
+inline float square_root(float x) { return __builtin_sqrtf(x); }
+
+inline float sum_lanes(F16 a) {
+  for (int half = 8; half > 0; half /= 2) {
+    for (int l = 0; l < half; ++l) a.v[l] += a.v[l + half];
+  }
+  return a.v[0];
+}
+inline float max_lanes(F16 a) {
+  for (int half = 8; half > 0; half /= 2) {
+    for (int l = 0; l < half; ++l) a.v[l] = a.v[l] > a.v[l + half] ? a.v[l] : a.v[l + half];
+  }
+  return a.v[0];
+}
+inline F16 sum_lanes_of_16(const F16 (&a)[16]) {
+  return each_lane<F16>([&](int i) { return sum_lanes(a[i]); });
+}
+
+}  // namespace
+}  // namespace spel::kernels

@@ -1,0 +1,386 @@
+// The engine's behaviour towards its callers, on models whose output is written down.
+#include "engine/engine.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+
+#include "config/base/error.h"
+#include "engine/scripted_model.h"
+#include "tests/engine/support.h"
+
+namespace spel::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Answer;
+using testing::generate;
+using testing::Reader;
+
+// Says `script` after the prompt, token by token, then repeats its last token.
+NextToken recite(std::vector<TokenId> script, std::size_t prompt_size) {
+  return [script = std::move(script), prompt_size](std::span<const TokenId> history) {
+    const std::size_t at = history.size() - prompt_size;
+    return script[std::min(at, script.size() - 1)];
+  };
+}
+
+std::vector<TokenId> ascii(std::string_view text) { return {text.begin(), text.end()}; }
+
+struct Options {
+  EngineConfig config;
+  ScriptedModelOptions model;
+  bool draft = true;
+};
+
+std::unique_ptr<Engine> reciting_engine(std::string_view script, std::size_t prompt_size,
+                                        Options options = {}) {
+  auto target = make_scripted_model(options.model, recite(ascii(script), prompt_size));
+  auto draft = options.draft
+                   ? make_scripted_model(options.model, recite(ascii(script), prompt_size))
+                   : nullptr;
+  return std::make_unique<Engine>(options.config, std::move(target), std::move(draft),
+                                  make_ascii_tokenizer());
+}
+
+GenerationRequest request(std::string_view prompt, std::size_t max_tokens) {
+  GenerationRequest request;
+  request.prompt = ascii(prompt);
+  request.max_tokens = max_tokens;
+  request.sampling.temperature = 0;
+  request.speculation.governor = GovernorKind::kOff;
+  return request;
+}
+
+TEST(Engine, EmitsExactlyMaxTokensAndSaysLength) {
+  const auto engine = reciting_engine("abcdefghijklmnop", 1);
+  for (std::size_t k = 0; k <= 8; ++k) {
+    for (std::size_t max_tokens = 1; max_tokens <= 12; ++max_tokens) {
+      GenerationRequest r = request("?", max_tokens);
+      r.speculation.k = k;
+      const Answer answer = generate(*engine, std::move(r));
+      EXPECT_EQ(answer.text, std::string("abcdefghijkl").substr(0, max_tokens));
+      EXPECT_EQ(answer.finish.reason, FinishReason::kLength);
+      EXPECT_EQ(answer.finish.stats.completion_tokens, max_tokens);
+    }
+  }
+}
+
+// vllm-project/vllm#10432
+TEST(Engine, MaxTokensZeroDraftsNothing) {
+  const auto engine = reciting_engine("abc", 1);
+  const Answer answer = generate(*engine, request("?", 0));
+  EXPECT_TRUE(answer.tokens.empty());
+  EXPECT_EQ(answer.finish.reason, FinishReason::kLength);
+  EXPECT_EQ(answer.finish.stats.proposed, 0U);
+  EXPECT_EQ(engine->stats().draft_tokens, 0U);
+}
+
+TEST(Engine, APerfectDraftIsAcceptedWholeAndTheReceiptAddsUp) {
+  const auto engine = reciting_engine("abcdefghijklmnopqrstuvwxyz", 1);
+  GenerationRequest r = request("?", 21);
+  r.speculation.k = 4;
+  const Answer answer = generate(*engine, std::move(r));
+  const GenerationStats& stats = answer.finish.stats;
+  EXPECT_EQ(stats.rounds, 4U);
+  EXPECT_EQ(stats.proposed, 16U);
+  EXPECT_EQ(stats.accepted, 16U);
+  EXPECT_EQ(stats.accepted_by_position, (std::vector<std::size_t>{4, 4, 4, 4}));
+  EXPECT_EQ(stats.completion_tokens, 1 + stats.accepted + stats.rounds + stats.ar_rounds);
+  EXPECT_DOUBLE_EQ(stats.alpha(), 1.0);
+}
+
+TEST(Engine, AWrongDraftChangesNothingButTheReceipt) {
+  ScriptedModelOptions options;
+  Engine engine({}, make_scripted_model(options, recite(ascii("abcdefgh"), 1)),
+                make_scripted_model(options, recite(ascii("zzzzzzzz"), 1)), make_ascii_tokenizer());
+  const Answer answer = generate(engine, request("?", 8));
+  EXPECT_EQ(answer.text, "abcdefgh");
+  EXPECT_EQ(answer.finish.stats.accepted, 0U);
+  EXPECT_GT(answer.finish.stats.proposed, 0U);
+}
+
+TEST(Engine, StopStringsCutInsideAnAcceptedRoundAndTheStatsSaySo) {
+  const auto engine = reciting_engine("hello world, and more", 1);
+  for (const std::size_t k : {0U, 1U, 4U, 8U}) {
+    GenerationRequest r = request("?", 30);
+    r.speculation.k = k;
+    r.stop = {"wor"};
+    const Answer answer = generate(*engine, std::move(r));
+    EXPECT_EQ(answer.text, "hello ");
+    EXPECT_EQ(answer.finish.reason, FinishReason::kStop);
+    EXPECT_EQ(answer.finish.stop_sequence, "wor");
+    EXPECT_EQ(answer.finish.stats.completion_tokens, 9U) << k;
+    const GenerationStats& stats = answer.finish.stats;
+    EXPECT_LE(stats.accepted + stats.discarded, stats.proposed);
+    EXPECT_EQ(answer.tokens.size(), stats.completion_tokens);
+  }
+}
+
+// LostRuins/koboldcpp#1276, vllm-project/vllm#56101
+TEST(Engine, NothingAfterEosInsideAnAcceptedDraftIsEmitted) {
+  const std::vector<std::string> vocabulary = {"a", "b", "c", "d", "<eos>"};
+  ScriptedModelOptions options;
+  options.vocab_size = vocabulary.size();
+  const std::vector<TokenId> script = {0, 1, 4, 2, 3, 2};
+  Engine engine({}, make_scripted_model(options, recite(script, 1)),
+                make_scripted_model(options, recite(script, 1)),
+                make_list_tokenizer(vocabulary, 4));
+  GenerationRequest r;
+  r.prompt = {3};
+  r.max_tokens = 10;
+  r.speculation.k = 5;
+  r.speculation.governor = GovernorKind::kOff;
+  const Answer answer = generate(engine, r);
+  EXPECT_EQ(answer.text, "ab");
+  EXPECT_EQ(answer.finish.reason, FinishReason::kStop);
+  EXPECT_EQ(answer.finish.stats.completion_tokens, 3U);  // EOS is generated, not shown.
+  EXPECT_EQ(answer.finish.stats.accepted, 2U);
+  EXPECT_EQ(answer.finish.stats.discarded, answer.finish.stats.proposed - 2U);
+
+  // ollama/ollama#4524: a stop string does not switch EOS off; ignore_eos does.
+  r.stop = {"zzz"};
+  EXPECT_EQ(generate(engine, r).finish.reason, FinishReason::kStop);
+  r.ignore_eos = true;
+  EXPECT_EQ(generate(engine, r).finish.reason, FinishReason::kLength);
+}
+
+// NVIDIA/TensorRT-LLM#16826
+TEST(Engine, ThePromptThatLeavesOnePlaceGetsOneToken) {
+  Options options;
+  options.model.max_seq = 64;
+  const auto engine = reciting_engine("abc", 63, options);
+  GenerationRequest r = request(std::string(63, 'x'), 100);
+  r.speculation.k = 8;
+  const Answer answer = generate(*engine, std::move(r));
+  EXPECT_EQ(answer.text, "a");
+  EXPECT_EQ(answer.finish.reason, FinishReason::kLength);
+}
+
+// ggml-org/llama.cpp#22554
+TEST(Engine, ADraftWithAShorterContextStopsDraftingAndTheTextGoesOn) {
+  ScriptedModelOptions target;
+  target.max_seq = 400;
+  ScriptedModelOptions draft = target;
+  draft.max_seq = 100;
+  const auto script = recite(ascii("abcdefg"), 1);
+  Engine engine({}, make_scripted_model(target, script), make_scripted_model(draft, script),
+                make_ascii_tokenizer());
+  const Answer answer = generate(engine, request("?", 300));
+  EXPECT_EQ(answer.tokens.size(), 300U);
+  EXPECT_LT(answer.finish.stats.proposed, 100U);
+  EXPECT_GT(answer.finish.stats.ar_rounds, 150U);
+}
+
+TEST(Engine, WithoutADraftModelTheReceiptSaysWhy) {
+  Options options;
+  options.draft = false;
+  const auto engine = reciting_engine("abc", 1, options);
+  const Answer answer = generate(*engine, request("?", 3));
+  EXPECT_EQ(answer.text, "abc");
+  EXPECT_FALSE(answer.finish.stats.draft_enabled);
+  EXPECT_EQ(answer.finish.stats.draft_reason, "no draft model");
+}
+
+TEST(Engine, RefusesRequestsThatBreakTheContract) {
+  const auto engine = reciting_engine("abc", 1);
+  const auto refused = [&](GenerationRequest r) {
+    Reader reader;
+    EXPECT_THROW((void)engine->submit(std::move(r), reader.stream()), Error);
+  };
+  refused(request("", 4));
+  refused(request(std::string(4096, 'x'), 4));
+  GenerationRequest r = request("a", 4);
+  r.prompt = {128};
+  refused(r);
+  r.prompt = {-1};
+  refused(r);
+  r = request("a", 4);
+  r.stop_token_ids = {999999};
+  refused(r);
+  r = request("a", 4);
+  r.sampling.logit_bias = {{128, 1.0F}};
+  refused(r);
+  Reader tiny(4);
+  EXPECT_THROW((void)engine->submit(request("a", 4), tiny.stream()), Error);
+  EXPECT_EQ(generate(*engine, request("?", 3)).text, "abc");
+}
+
+// ollama/ollama#4124
+TEST(Engine, TheQueueIsBoundedAndSaysSo) {
+  Options options;
+  options.config.sequences = 1;
+  options.config.queue_capacity = 10;
+  options.config.calibrate = false;
+  options.model.delay_per_pass = 2ms;
+  const auto engine = reciting_engine("abc", 1, options);
+  std::vector<std::unique_ptr<Reader>> readers;
+  std::size_t accepted = 0;
+  for (int i = 0; i < 300; ++i) {
+    readers.push_back(std::make_unique<Reader>());
+    const SubmitStatus status = engine->submit(request("?", 200), readers.back()->stream());
+    accepted += status == SubmitStatus::kAccepted ? 1 : 0;
+  }
+  EXPECT_EQ(accepted, 11U);
+  EXPECT_EQ(engine->stats().requests_rejected, 289U);
+}
+
+// ggml-org/llama.cpp#13262 and ikawrakow/ik_llama.cpp#1929
+TEST(Engine, CancellingAQueuedRequestLeavesTheRunningOneAlone) {
+  Options options;
+  options.config.sequences = 1;
+  options.config.calibrate = false;
+  options.model.delay_per_pass = 1ms;
+  const auto engine = reciting_engine("abcdefghij", 1, options);
+  Reader first;
+  Reader second;
+  ASSERT_EQ(engine->submit(request("?", 60), first.stream()), SubmitStatus::kAccepted);
+  ASSERT_EQ(engine->submit(request("?", 60), second.stream()), SubmitStatus::kAccepted);
+  second.stream()->cancel();
+  EXPECT_EQ(second.drain(engine->tokenizer()).finish.reason, FinishReason::kCancelled);
+  const Answer answer = first.drain(engine->tokenizer());
+  EXPECT_EQ(answer.tokens.size(), 60U);
+  EXPECT_EQ(answer.finish.reason, FinishReason::kLength);
+  ASSERT_TRUE(engine->wait_idle(Clock::now() + 5s));
+  EXPECT_EQ(engine->stats().generation_tokens, 60U);
+}
+
+TEST(Engine, CancellingFreesThePlaceWithinOneStep) {
+  Options options;
+  options.config.sequences = 1;
+  options.config.calibrate = false;
+  options.model.delay_per_pass = 1ms;
+  const auto engine = reciting_engine("abc", 1, options);
+  Reader reader;
+  ASSERT_EQ(engine->submit(request("?", 4000), reader.stream()), SubmitStatus::kAccepted);
+  (void)reader.next();
+  const std::uint64_t steps = engine->stats().steps;
+  reader.stream()->cancel();
+  ASSERT_TRUE(engine->wait_idle(Clock::now() + 5s));
+  EXPECT_LE(engine->stats().steps, steps + 3);
+  EXPECT_EQ(engine->stats().running, 0U);
+}
+
+TEST(Engine, AReaderThatDoesNotReadParksItsSequenceOnly) {
+  Options options;
+  options.config.sequences = 2;
+  options.config.calibrate = false;
+  const auto engine = reciting_engine("abc", 1, options);
+  Reader lazy(32);
+  ASSERT_EQ(engine->submit(request("?", 1000), lazy.stream()), SubmitStatus::kAccepted);
+  EXPECT_EQ(generate(*engine, request("?", 500)).tokens.size(), 500U);
+  EXPECT_LE(engine->stats().generation_tokens, 500U + 32U);
+  EXPECT_EQ(lazy.drain(engine->tokenizer()).tokens.size(), 1000U);
+}
+
+TEST(Engine, ADeadlineEndsARequestInTheQueueAndInTheBatch) {
+  Options options;
+  options.config.sequences = 1;
+  options.config.calibrate = false;
+  options.model.delay_per_pass = 1ms;
+  const auto engine = reciting_engine("abc", 1, options);
+  Reader running;
+  Reader queued;
+  GenerationRequest r = request("?", 4000);
+  r.deadline = Clock::now() + 50ms;
+  ASSERT_EQ(engine->submit(r, running.stream()), SubmitStatus::kAccepted);
+  r.deadline = Clock::now() + 10ms;
+  ASSERT_EQ(engine->submit(r, queued.stream()), SubmitStatus::kAccepted);
+  EXPECT_EQ(queued.drain(engine->tokenizer()).finish.reason, FinishReason::kDeadline);
+  const Answer answer = running.drain(engine->tokenizer());
+  EXPECT_EQ(answer.finish.reason, FinishReason::kDeadline);
+  EXPECT_GT(answer.tokens.size(), 0U);
+}
+
+// ollama/ollama#17846
+TEST(Engine, AFailingModelEndsItsRequestsWithAnErrorAndTheEngineLives) {
+  ScriptedModelOptions options;
+  EngineConfig config;
+  config.calibrate = false;
+  Engine engine(config,
+                make_scripted_model(options,
+                                    [](std::span<const TokenId> history) -> TokenId {
+                                      if (history.front() == '!' && history.size() == 4) {
+                                        throw std::runtime_error("out of luck");
+                                      }
+                                      return 'a';
+                                    }),
+                nullptr, make_ascii_tokenizer());
+  const Answer answer = generate(engine, request("!", 10));
+  EXPECT_EQ(answer.finish.reason, FinishReason::kError);
+  EXPECT_EQ(answer.text, "aaa");
+  EXPECT_EQ(generate(engine, request("?", 3)).text, "aaa");
+}
+
+TEST(Engine, DrainingRefusesNewRequestsAndFinishesOldOnes) {
+  Options options;
+  options.model.delay_per_pass = 1ms;
+  options.config.calibrate = false;
+  const auto engine = reciting_engine("abc", 1, options);
+  Reader reader;
+  Reader late;
+  ASSERT_EQ(engine->submit(request("?", 50), reader.stream()), SubmitStatus::kAccepted);
+  engine->begin_drain();
+  EXPECT_EQ(engine->submit(request("?", 50), late.stream()), SubmitStatus::kDraining);
+  EXPECT_EQ(reader.drain(engine->tokenizer()).tokens.size(), 50U);
+  EXPECT_TRUE(engine->wait_idle(Clock::now() + 1s));
+}
+
+TEST(Engine, CountersReconcileAtRest) {
+  Options options;
+  options.config.sequences = 3;
+  const auto engine = reciting_engine("abcdefg", 1, options);
+  std::vector<std::unique_ptr<Reader>> readers;
+  for (int i = 0; i < 20; ++i) {
+    readers.push_back(std::make_unique<Reader>());
+    ASSERT_EQ(engine->submit(request("?", 20), readers.back()->stream()), SubmitStatus::kAccepted);
+    if (i % 4 == 3) {
+      readers.back()->stream()->cancel();
+    }
+  }
+  std::size_t tokens = 0;
+  for (auto& reader : readers) {
+    tokens += reader->drain(engine->tokenizer()).tokens.size();
+  }
+  ASSERT_TRUE(engine->wait_idle(Clock::now() + 5s));
+  const EngineStats stats = engine->stats();
+  std::uint64_t finished = 0;
+  for (const std::uint64_t count : stats.requests_finished) {
+    finished += count;
+  }
+  EXPECT_EQ(stats.requests_submitted, 20U);
+  EXPECT_EQ(finished, 20U);
+  EXPECT_EQ(stats.generation_tokens, tokens);
+  EXPECT_EQ(stats.running + stats.waiting, 0U);
+}
+
+TEST(Engine, APromptThatExtendsAFinishedOneReusesItsState) {
+  const auto engine = reciting_engine("abc", 40);
+  const std::string prompt(40, 'x');
+  const Answer first = generate(*engine, request(prompt, 10));
+  EXPECT_EQ(first.finish.stats.cached_tokens, 0U);
+  const Answer second = generate(*engine, request(prompt + first.text + "more", 10));
+  EXPECT_EQ(second.finish.stats.cached_tokens, 49U);
+  EXPECT_EQ(second.finish.stats.prompt_tokens, 54U);
+}
+
+TEST(Engine, PromptLogprobsCoverEveryTokenButTheFirst) {
+  Options options;
+  options.config.prefill_chunk = 8;
+  const auto engine = reciting_engine("bcd", 1, options);
+  GenerationRequest r = request("abcdabcdabcdabcdabcdabcd", 1);
+  r.prompt_logprobs = true;
+  r.logprobs = 2;
+  const Answer answer = generate(*engine, r);
+  ASSERT_EQ(answer.prompt.tokens.size(), 24U);
+  ASSERT_EQ(answer.prompt.top_logprobs.size(), 24U);
+  for (std::size_t i = 1; i < 24; ++i) {
+    EXPECT_EQ(answer.prompt.tokens[i].token, r.prompt[i]);
+    EXPECT_EQ(answer.prompt.top_logprobs[i].size(), 2U);
+  }
+  EXPECT_NEAR(answer.prompt.tokens[1].logprob, 0.0F, 1e-6F);  // "b" was certain after "a".
+}
+
+}  // namespace
+}  // namespace spel::engine

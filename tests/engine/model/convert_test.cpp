@@ -1,0 +1,197 @@
+#include "engine/model/convert.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <sstream>
+
+#include "engine/model/directory_names.h"
+#include "engine/model/random_source.h"
+#include "engine/model/safetensors.h"
+#include "engine/model/spelw.h"
+#include "engine/tools/tool.h"
+#include "model_fixtures.h"
+
+namespace spel::engine {
+namespace {
+
+using testing::read_bytes;
+using testing::ScratchFolder;
+using testing::tiny_config;
+using testing::tiny_golden;
+using testing::write_bytes;
+
+const std::filesystem::path kShippedModel =
+    std::filesystem::path(SPEL_SOURCE_DIR) / "engine" / "models" / "spel-21m";
+
+class Convert : public ::testing::Test {
+ protected:
+  using Tool = int (*)(std::span<const std::string>, tools::ToolStreams);
+
+  int run(Tool tool, const std::vector<std::string>& args) {
+    out_.str("");
+    err_.str("");
+    return tool(args, {out_, err_});
+  }
+
+  [[nodiscard]] std::string path(const char* name) const {
+    return (folder_.path() / name).string();
+  }
+
+  ScratchFolder folder_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(Convert, DirectoryToSpelwAndBackGivesTheSameFiles) {
+  write_model(*random_source(tiny_config(), 7), tiny_golden(tiny_config()), path("a"),
+              ModelForm::kDirectory);
+  ASSERT_EQ(run(tools::convert_weights_main, {path("a"), path("b.spelw")}), 0) << err_.str();
+  ASSERT_EQ(run(tools::convert_weights_main, {path("b.spelw"), path("c")}), 0) << err_.str();
+  for (const char* file : {kTargetName, kDraftName, kGoldenName}) {
+    // The names differ: SPELW001 has no place for one.
+    const std::vector<std::byte> before = read_bytes(folder_.path() / "a" / file);
+    const std::vector<std::byte> after = read_bytes(folder_.path() / "c" / file);
+    const SafetensorsView a(before, file);
+    const SafetensorsView c(after, file);
+    ASSERT_EQ(a.tensors().size(), c.tensors().size());
+    for (const TensorView& tensor : a.tensors()) {
+      const TensorView* other = c.find(tensor.name);
+      ASSERT_NE(other, nullptr);
+      EXPECT_EQ(other->dtype, tensor.dtype);
+      EXPECT_TRUE(std::ranges::equal(other->data, tensor.data)) << tensor.name;
+    }
+  }
+}
+
+TEST_F(Convert, SpelwToDirectoryAndBackGivesTheSameQuantisedDraft) {
+  write_model(*random_source(tiny_config(), 7), std::nullopt, path("a.spelw"), ModelForm::kSpelw);
+  ASSERT_EQ(run(tools::convert_weights_main, {path("a.spelw"), path("b")}), 0) << err_.str();
+  ASSERT_EQ(run(tools::convert_weights_main, {path("b"), path("c.spelw")}), 0) << err_.str();
+  const auto a = open_model(path("a.spelw"));
+  const auto c = open_model(path("c.spelw"));
+  for (const TensorSpec& tensor : tensor_layout(tiny_config()).in_file_order()) {
+    if (!tensor.in_draft) {
+      EXPECT_EQ(a->read_values(tensor), c->read_values(tensor));
+    } else if (tensor.role == TensorRole::kProjection) {
+      EXPECT_EQ(a->read_int8(tensor).values, c->read_int8(tensor).values);
+      EXPECT_EQ(a->read_int8(tensor).scales, c->read_int8(tensor).scales);
+    } else if (tensor.role == TensorRole::kMlp) {
+      EXPECT_EQ(a->read_ternary(tensor).packed, c->read_ternary(tensor).packed);
+      EXPECT_EQ(a->read_ternary(tensor).scales, c->read_ternary(tensor).scales);
+    }
+  }
+}
+
+TEST_F(Convert, ValuesThatAreNotBf16ExactStayF32) {
+  write_model(*random_source(tiny_config(), 7), std::nullopt, path("a.spelw"), ModelForm::kSpelw);
+  std::vector<std::byte> bytes = read_bytes(path("a.spelw"));
+  bytes[64] ^= std::byte{1};  // The lowest bit of the first embedding value.
+  write_bytes(path("a.spelw"), bytes);
+  ASSERT_EQ(run(tools::convert_weights_main, {path("a.spelw"), path("b")}), 0) << err_.str();
+  const std::vector<std::byte> target = read_bytes(folder_.path() / "b" / kTargetName);
+  const SafetensorsView view(target, "t");
+  EXPECT_EQ(view.find("embed_tokens.weight")->dtype, DType::kF32);
+  EXPECT_EQ(view.find("lm_head.weight")->dtype, DType::kBf16);
+  ASSERT_EQ(run(tools::convert_weights_main, {path("b"), path("c.spelw")}), 0) << err_.str();
+  const std::size_t target_bytes = tiny_config().target_parameters() * sizeof(float);
+  const std::vector<std::byte> again = read_bytes(path("c.spelw"));
+  EXPECT_TRUE(std::ranges::equal(std::span(again).first(64 + target_bytes),
+                                 std::span(bytes).first(64 + target_bytes)));
+}
+
+TEST_F(Convert, ADraftOfOtherQuantisersIsRefused) {
+  write_model(*random_source(tiny_config(), 7), std::nullopt, path("a"), ModelForm::kDirectory);
+  std::filesystem::remove(folder_.path() / "a" / kSumsName);
+  const std::filesystem::path draft = folder_.path() / "a" / kDraftName;
+  std::vector<std::byte> bytes = read_bytes(draft);
+  const std::span<const std::byte> codes =
+      SafetensorsView(bytes, "d").find("layers.0.mixer.qkv_proj.weight_q8")->data;
+  const auto offset = static_cast<std::size_t>(codes.data() - bytes.data());
+  for (std::size_t i = 0; i < tiny_config().d_model; ++i) {
+    bytes[offset + i] = std::byte{5};  // A row whose largest code is not 127.
+  }
+  write_bytes(draft, bytes);
+  EXPECT_NE(run(tools::convert_weights_main, {path("a"), path("b.spelw")}), 0);
+  EXPECT_NE(err_.str().find("layers.0.mixer.qkv_proj.weight"), std::string::npos) << err_.str();
+  EXPECT_EQ(folder_.entries(), 1U);
+}
+
+TEST_F(Convert, RandomDefaultShapeWithGoldenHasTheDocumentsSizeAndVerifies) {
+  ASSERT_EQ(run(tools::convert_weights_main, {"--random", path("r.spelw"), "--golden"}), 0)
+      << err_.str();
+  EXPECT_EQ(std::filesystem::file_size(path("r.spelw")), 113'762'508U);
+  ASSERT_EQ(run(tools::verify_weights_main, {path("r.spelw")}), 0) << out_.str() << err_.str();
+  EXPECT_NE(out_.str().find("max_abs=0  argmax=16/16"), std::string::npos) << out_.str();
+  EXPECT_NE(out_.str().find("21352044"), std::string::npos) << out_.str();
+}
+
+TEST_F(Convert, BadCommandLinesAreRefusedWithStatusTwo) {
+  for (const std::vector<std::string>& args :
+       std::vector<std::vector<std::string>>{{},
+                                             {"a"},
+                                             {"a", "b", "c"},
+                                             {"--random"},
+                                             {"--random", "a", "b"},
+                                             {"--to", "gguf", "a", "b"},
+                                             {"--to"},
+                                             {"--wat", "a", "b"},
+                                             {"--random", "x", "--seed", "-1"},
+                                             {"--random", "x", "--seed", "1", "--seed", "2"},
+                                             {"--random", "x", "--config", "d_model"},
+                                             {"--random", "x", "--config", "depth=3"},
+                                             {"--random", "x", "--config", "d_model=0"},
+                                             {"--random", "x", "--config", "d_model=1e3"},
+                                             {"--random", "x", "--config", "draft_map=0:99"},
+                                             {"a", "b", "--config", "d_model=8"}}) {
+    EXPECT_EQ(run(tools::convert_weights_main, args), 2) << err_.str();
+    EXPECT_NE(err_.str(), "");
+  }
+  EXPECT_EQ(folder_.entries(), 0U);
+}
+
+TEST_F(Convert, TheShapeOptionBuildsOtherShapes) {
+  ASSERT_EQ(run(tools::convert_weights_main,
+                {"--random", path("r.spelw"), "--seed=9", "--golden", "--config",
+                 "d_model=16,n_layers=4,n_heads=2,head_dim=8,d_ff=20,vocab=11,max_seq=16,"
+                 "attn_period=2,draft_map=0:1:2:3"}),
+            0)
+      << err_.str();
+  EXPECT_EQ(run(tools::verify_weights_main, {path("r.spelw"), "--config", "d_model=16,vocab=11"}),
+            0)
+      << err_.str();
+  EXPECT_EQ(run(tools::verify_weights_main, {path("r.spelw"), "--config", "d_ff=24"}), 2);
+  EXPECT_NE(err_.str().find("the file has 20"), std::string::npos) << err_.str();
+}
+
+TEST_F(Convert, VerifyingPassesTheShippedModel) {
+  ASSERT_EQ(run(tools::verify_weights_main, {kShippedModel.string()}), 0)
+      << out_.str() << err_.str();
+  EXPECT_NE(out_.str().find("argmax=16/16"), std::string::npos) << out_.str();
+}
+
+TEST_F(Convert, VerifyingFailsOnWrongLogits) {
+  GoldenLogits golden = tiny_golden(tiny_config());
+  write_model(*random_source(tiny_config(), 7), golden, path("a.spelw"), ModelForm::kSpelw);
+  EXPECT_EQ(run(tools::verify_weights_main, {path("a.spelw")}), 1);
+  EXPECT_NE(out_.str().find("FAIL"), std::string::npos) << out_.str();
+}
+
+TEST_F(Convert, VerifyingWithoutGoldenLogitsNeedsToBeAskedFor) {
+  write_model(*random_source(tiny_config(), 7), std::nullopt, path("a.spelw"), ModelForm::kSpelw);
+  EXPECT_EQ(run(tools::verify_weights_main, {path("a.spelw")}), 1);
+  EXPECT_EQ(run(tools::verify_weights_main, {path("a.spelw"), "--no-golden"}), 0);
+}
+
+TEST_F(Convert, TheToleranceVariableIsCheckedAndUsed) {
+  for (const char* bad : {"", "x", "-1", "0", "nan", "inf", "1e-3x"}) {
+    ::setenv("SPEL_VERIFY_TOL", bad, 1);
+    EXPECT_EQ(run(tools::verify_weights_main, {path("none")}), 2) << bad;
+    EXPECT_NE(err_.str().find("SPEL_VERIFY_TOL"), std::string::npos) << err_.str();
+  }
+  ::setenv("SPEL_VERIFY_TOL", "1e-30", 1);
+  EXPECT_EQ(run(tools::verify_weights_main, {kShippedModel.string()}), 1);
+  ::unsetenv("SPEL_VERIFY_TOL");
+}
+
+}  // namespace
+}  // namespace spel::engine

@@ -1,0 +1,90 @@
+#include "engine/model/weights.h"
+
+#include <chrono>
+#include <cmath>
+#include <gtest/gtest.h>
+
+#include "engine/model/convert.h"
+#include "engine/model/random_source.h"
+#include "kernels/scalar_math.h"
+#include "model_fixtures.h"
+
+namespace spel::engine {
+namespace {
+
+using testing::read_bytes;
+using testing::ScratchFolder;
+using testing::tiny_config;
+using testing::write_bytes;
+
+const std::filesystem::path kShippedModel =
+    std::filesystem::path(SPEL_SOURCE_DIR) / "engine" / "models" / "spel-21m";
+
+TEST(LoadModel, LoadsTheShippedModel) {
+  const auto weights = load_model(kShippedModel, WeightsDtype::kBf16);
+  EXPECT_EQ(weights->config.target_parameters(), 21'352'044U);
+  EXPECT_EQ(weights->config.draft_parameters(), 7'084'452U);
+  EXPECT_EQ(weights->sha256.size(), 64U);
+  ASSERT_EQ(weights->target.size(), 12U);
+  ASSERT_EQ(weights->draft.size(), 4U);
+  EXPECT_EQ(weights->target[3].qkv.type(), kernels::DenseType::kBf16);
+  EXPECT_EQ(weights->target[3].gate_up.rows(), 2048U);
+  EXPECT_TRUE(weights->target[3].recurrent.conv.empty());
+  EXPECT_EQ(weights->target[4].recurrent.conv.size(), 3U * 384U);
+  EXPECT_EQ(weights->draft[1].gate_up.rows(), 2048U);
+  ASSERT_TRUE(weights->golden);
+  EXPECT_EQ(weights->golden->tokens.size(), 16U);
+}
+
+TEST(LoadModel, GatesGoThroughTheSigmoidAndTheConvolutionIsTransposed) {
+  const auto source = random_source(tiny_config(), 5);
+  const auto weights = build_weights(*source, WeightsDtype::kF32);
+  const LayerTensors layer = tensor_layout(tiny_config()).target[1];
+  const std::vector<float> conv = source->read_values(layer.recurrent[0]);
+  const std::vector<float> decay = source->read_values(layer.recurrent[1]);
+  const RecurrentVectors& loaded = weights->target[1].recurrent;
+  for (std::size_t i = 0; i < tiny_config().d_model; ++i) {
+    for (std::size_t tap = 0; tap < 3; ++tap) {
+      EXPECT_EQ(loaded.conv[tap * tiny_config().d_model + i], conv[3 * i + tap]);
+    }
+  }
+  ASSERT_EQ(loaded.decay.size(), tiny_config().n_heads);
+  for (std::size_t head = 0; head < decay.size(); ++head) {
+    EXPECT_EQ(loaded.decay[head], kernels::sigmoid_f32(decay[head]));
+  }
+}
+
+TEST(LoadModel, MatricesThatAreNotBf16ExactFallBackOneByOne) {
+  const ScratchFolder folder;
+  const std::filesystem::path path = folder.path() / "a.spelw";
+  write_model(*random_source(tiny_config(), 5), std::nullopt, path, ModelForm::kSpelw);
+  std::vector<std::byte> bytes = read_bytes(path);
+  const std::size_t qkv = 64 + 4 * (tiny_config().vocab_size * 8 + 8);
+  bytes[qkv] ^= std::byte{1};
+  write_bytes(path, bytes);
+  const auto weights = load_model(path, WeightsDtype::kBf16);
+  EXPECT_EQ(weights->target[0].qkv.type(), kernels::DenseType::kF32);
+  EXPECT_EQ(weights->target[0].out.type(), kernels::DenseType::kBf16);
+}
+
+TEST(LoadModel, TheIdentityIsOfTheFileAndStable) {
+  const ScratchFolder folder;
+  const auto source = random_source(tiny_config(), 5);
+  write_model(*source, std::nullopt, folder.path() / "a", ModelForm::kDirectory);
+  write_model(*source, std::nullopt, folder.path() / "b", ModelForm::kDirectory);
+  EXPECT_EQ(load_model(folder.path() / "a", WeightsDtype::kF32)->sha256,
+            load_model(folder.path() / "b", WeightsDtype::kBf16)->sha256);
+  EXPECT_NE(random_model(tiny_config(), 5, WeightsDtype::kF32)->sha256,
+            random_model(tiny_config(), 6, WeightsDtype::kF32)->sha256);
+}
+
+TEST(LoadModel, EveryCheckTogetherStaysFast) {
+  // Checks make loaders slow unnoticed; without optimisation or next to a sanitizer the bound is
+  // loose, and so it only catches what costs per weight.
+  const auto start = std::chrono::steady_clock::now();
+  (void)load_model(kShippedModel, WeightsDtype::kBf16);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+}
+
+}  // namespace
+}  // namespace spel::engine

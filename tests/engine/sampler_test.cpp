@@ -1,0 +1,202 @@
+#include "engine/sampler.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <vector>
+
+namespace spel::engine {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+TokenId choose(const SamplingParams& params, const std::vector<float>& logits,
+               std::size_t position = 0) {
+  Sampler sampler(logits.size());
+  sampler.reset(params, {});
+  return sampler.choose(logits, position);
+}
+
+SamplingParams at_temperature(float temperature) {
+  SamplingParams params;
+  params.temperature = temperature;
+  return params;
+}
+
+// Pearson's statistic of 200,000 draws against exact probabilities.
+double chi_square(const SamplingParams& base, const std::vector<float>& logits,
+                  const std::vector<double>& probabilities) {
+  constexpr std::size_t kDraws = 200000;
+  Sampler sampler(logits.size());
+  sampler.reset(base, {});
+  std::vector<std::size_t> counts(logits.size());
+  for (std::size_t i = 0; i < kDraws; ++i) {
+    ++counts[static_cast<std::size_t>(sampler.choose(logits, i))];
+  }
+  double statistic = 0.0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const double expected = probabilities[i] * static_cast<double>(kDraws);
+    if (expected == 0.0) {
+      EXPECT_EQ(counts[i], 0U) << "a filtered token was drawn";
+      continue;
+    }
+    const double difference = static_cast<double>(counts[i]) - expected;
+    statistic += difference * difference / expected;
+  }
+  return statistic;
+}
+
+// The value a chi-square with 3 degrees of freedom exceeds with probability 1e-3.
+constexpr double kChiSquare3 = 16.27;
+
+TEST(Sampler, TemperatureZeroTakesTheLargestLogit) {
+  EXPECT_EQ(choose(at_temperature(0), {0.5F, 2.0F, 1.0F}), 1);
+}
+
+TEST(Sampler, TemperatureZeroTakesTheLowestIdOnATie) {
+  EXPECT_EQ(choose(at_temperature(0), {1.0F, 7.0F, 7.0F, 7.0F}), 1);
+}
+
+TEST(Sampler, TinyTemperaturesAgreeWithArgmax) {
+  for (const float temperature : {1e-4F, 1e-30F, std::numeric_limits<float>::min()}) {
+    for (std::size_t position = 0; position < 50; ++position) {
+      EXPECT_EQ(choose(at_temperature(temperature), {0.5F, 2.0F, 1.0F, -3.0F}, position), 1);
+    }
+  }
+}
+
+// z-lab/dflash#74
+TEST(Sampler, DrawsFollowTheSoftmax) {
+  const std::vector<float> logits = {0.0F, 1.0F, -1.0F, 0.5F};
+  double total = 0.0;
+  std::vector<double> probabilities;
+  for (const float logit : logits) {
+    probabilities.push_back(std::exp(static_cast<double>(logit)));
+    total += probabilities.back();
+  }
+  for (double& p : probabilities) {
+    p /= total;
+  }
+  EXPECT_LT(chi_square(at_temperature(1), logits, probabilities), kChiSquare3);
+}
+
+// mlx-node/mlx-node#11
+TEST(Sampler, DrawsFollowTheFilteredSoftmax) {
+  const std::vector<float> logits = {0.0F, 1.0F, -1.0F, 0.5F};
+  SamplingParams params = at_temperature(0.7F);
+  params.top_p = 0.6F;
+  // At temperature 0.7 tokens 1 and 3 hold more than 0.6 together, token 1 alone less.
+  const double one = std::exp(1.0 / 0.7);
+  const double three = std::exp(0.5 / 0.7);
+  EXPECT_LT(chi_square(params, logits, {0.0, one / (one + three), 0.0, three / (one + three)}),
+            kChiSquare3);
+}
+
+TEST(Sampler, TopKKeepsTheMostProbable) {
+  SamplingParams params = at_temperature(2);
+  params.top_k = 2;
+  for (std::size_t position = 0; position < 2000; ++position) {
+    const TokenId token = choose(params, {0.0F, 1.0F, -1.0F, 0.5F}, position);
+    EXPECT_TRUE(token == 1 || token == 3);
+  }
+}
+
+TEST(Sampler, MinPDropsWhatIsFarBelowTheBest) {
+  SamplingParams params = at_temperature(1);
+  params.min_p = 0.5F;
+  for (std::size_t position = 0; position < 2000; ++position) {
+    // exp(-0.5) = 0.61 of the best stays, exp(-1) = 0.37 does not.
+    const TokenId token = choose(params, {0.0F, 1.0F, -1.0F, 0.5F}, position);
+    EXPECT_TRUE(token == 1 || token == 3);
+  }
+}
+
+TEST(Sampler, TheSmallestNucleusIsTheArgmax) {
+  SamplingParams params = at_temperature(1);
+  params.top_p = 1e-6F;
+  for (std::size_t position = 0; position < 200; ++position) {
+    EXPECT_EQ(choose(params, {0.0F, 1.0F, 0.9F}, position), 1);
+  }
+}
+
+TEST(Sampler, LogitBiasForcesAndForbids) {
+  SamplingParams params = at_temperature(0);
+  params.logit_bias = {{2, 100.0F}};
+  EXPECT_EQ(choose(params, {5.0F, 6.0F, 0.0F}), 2);
+  params.logit_bias = {{1, -100.0F}};
+  EXPECT_EQ(choose(params, {5.0F, 6.0F, 0.0F}), 0);
+}
+
+TEST(Sampler, PenaltiesFollowTheHistoryAndForgetWhatIsPopped) {
+  SamplingParams params = at_temperature(0);
+  params.presence_penalty = 2.0F;
+  const std::vector<float> logits = {1.0F, 2.0F};
+  Sampler sampler(2);
+  sampler.reset(params, {});
+  EXPECT_EQ(sampler.choose(logits, 0), 1);
+  sampler.push(1);
+  EXPECT_EQ(sampler.choose(logits, 1), 0);
+  sampler.pop(1);
+  EXPECT_EQ(sampler.choose(logits, 1), 1);
+}
+
+TEST(Sampler, RepetitionPenaltyCountsThePromptToo) {
+  SamplingParams params = at_temperature(0);
+  params.repetition_penalty = 2.0F;
+  const std::vector<TokenId> prompt = {1};
+  Sampler sampler(2);
+  sampler.reset(params, prompt);
+  EXPECT_EQ(sampler.choose(std::vector<float>{1.5F, 2.0F}, 1), 0);
+}
+
+TEST(Sampler, TheSeedDecidesAndNothingElse) {
+  SamplingParams params = at_temperature(1);
+  const std::vector<float> logits(64, 0.0F);
+  std::size_t different = 0;
+  for (std::size_t position = 0; position < 100; ++position) {
+    params.seed = 7;
+    const TokenId first = choose(params, logits, position);
+    EXPECT_EQ(choose(params, logits, position), first);
+    params.seed = 8;
+    different += choose(params, logits, position) != first ? 1 : 0;
+  }
+  EXPECT_GT(different, 80U);
+}
+
+TEST(Sampler, NotANumberIsNeverChosen) {
+  for (const float temperature : {0.0F, 1.0F}) {
+    EXPECT_EQ(choose(at_temperature(temperature), {kNan, 0.0F, kNan}), 1);
+    EXPECT_EQ(choose(at_temperature(temperature), {kNan, kNan}), -1);
+  }
+}
+
+TEST(CounterUniform, StaysInsideTheOpenInterval) {
+  double low = 1.0;
+  double high = 0.0;
+  for (std::uint64_t i = 0; i < 100000; ++i) {
+    const double u = counter_uniform(i, 3, i % 128);
+    ASSERT_GT(u, 0.0);
+    ASSERT_LT(u, 1.0);
+    low = std::min(low, u);
+    high = std::max(high, u);
+  }
+  EXPECT_LT(low, 1e-3);
+  EXPECT_GT(high, 1.0 - 1e-3);
+}
+
+TEST(TokenLogprobs, AreTheLogSoftmaxMostProbableFirst) {
+  const std::vector<float> logits = {0.0F, 1.0F, -1.0F, 1.0F};
+  const double total = std::log(std::exp(0.0) + 2 * std::exp(1.0) + std::exp(-1.0));
+  float logprob = 0.0F;
+  std::vector<TokenLogprob> top;
+  token_logprobs(logits, 2, 3, &logprob, &top);
+  EXPECT_NEAR(logprob, -1.0 - total, 1e-6);
+  ASSERT_EQ(top.size(), 3U);
+  EXPECT_EQ(top[0].token, 1);
+  EXPECT_EQ(top[1].token, 3);
+  EXPECT_EQ(top[2].token, 0);
+  EXPECT_NEAR(top[0].logprob, 1.0 - total, 1e-6);
+}
+
+}  // namespace
+}  // namespace spel::engine

@@ -1,0 +1,98 @@
+#include "tests/engine/support.h"
+
+#include <random>
+#include <utility>
+#include <variant>
+
+namespace spel::engine::testing {
+
+Reader::Reader(std::size_t capacity)
+    : signal_(std::make_shared<Signal>()),
+      stream_(std::make_shared<TokenStream>(capacity, [signal = signal_] {
+        const std::lock_guard lock(signal->mutex);
+        ++signal->count;
+        signal->ready.notify_one();
+      })) {}
+
+StreamEvent Reader::next() {
+  while (true) {
+    std::uint64_t seen = 0;
+    {
+      const std::lock_guard lock(signal_->mutex);
+      seen = signal_->count;
+    }
+    if (auto event = stream_->try_pop()) {
+      return std::move(*event);
+    }
+    std::unique_lock lock(signal_->mutex);
+    signal_->ready.wait(lock, [&] { return signal_->count != seen; });
+  }
+}
+
+Answer Reader::drain(const Tokenizer& tokenizer) {
+  Answer answer;
+  while (true) {
+    StreamEvent event = next();
+    if (auto* prompt = std::get_if<PromptEvent>(&event)) {
+      answer.prompt = std::move(*prompt);
+    } else if (auto* token = std::get_if<TokenEvent>(&event)) {
+      answer.tokens.push_back(token->token);
+      answer.draft_positions.push_back(token->draft_position);
+      answer.logprobs.push_back(token->logprob);
+      answer.text += tokenizer.bytes(token->token);
+    } else {
+      answer.finish = std::move(std::get<FinishEvent>(event));
+      answer.text.resize(std::min(answer.text.size(), answer.finish.text_bytes));
+      return answer;
+    }
+  }
+}
+
+Answer generate(Engine& engine, GenerationRequest request) {
+  Reader reader;
+  if (engine.submit(std::move(request), reader.stream()) != SubmitStatus::kAccepted) {
+    throw std::runtime_error("the engine did not accept a test request");
+  }
+  return reader.drain(engine.tokenizer());
+}
+
+ModelConfig odd_shape() {
+  ModelConfig config;
+  config.name = "odd";
+  config.d_model = 60;
+  config.n_layers = 10;
+  config.n_heads = 3;
+  config.head_dim = 20;
+  config.d_ff = 84;
+  config.vocab_size = 101;
+  config.max_seq = 600;
+  config.draft_layers = {0, 3, 6, 9};
+  return config;
+}
+
+HybridRig::HybridRig(std::shared_ptr<const ModelWeights> model_weights, kernels::Isa isa,
+                     std::size_t threads, const ModelOptions& options)
+    : weights(std::move(model_weights)), target_pool(threads), draft_pool(threads) {
+  const kernels::Kernels& kernels = kernels::Kernels::select(isa);
+  target = make_target_model(weights, kernels, target_pool, options);
+  draft = make_draft_model(weights, kernels, draft_pool, options);
+}
+
+std::shared_ptr<const Tokenizer> byte_tokenizer(std::size_t vocab_size) {
+  std::vector<std::string> tokens;
+  for (std::size_t i = 0; i < vocab_size; ++i) {
+    tokens.emplace_back(1, static_cast<char>(i));
+  }
+  return make_list_tokenizer(std::move(tokens), std::nullopt);
+}
+
+std::vector<TokenId> random_tokens(std::size_t count, std::size_t vocab, std::uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) {
+    token = static_cast<TokenId>(generator() % vocab);
+  }
+  return tokens;
+}
+
+}  // namespace spel::engine::testing

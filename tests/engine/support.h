@@ -1,0 +1,76 @@
+// Helpers shared by the engine's tests.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/model/forward.h"
+#include "engine/model/weights.h"
+#include "engine/tokenizer.h"
+#include "kernels/kernels.h"
+
+namespace spel::engine::testing {
+
+/// Everything one request answered.
+struct Answer {
+  std::vector<TokenId> tokens;
+  std::vector<std::int32_t> draft_positions;
+  std::vector<float> logprobs;
+  std::string text;
+  PromptEvent prompt;
+  FinishEvent finish;
+};
+
+/// A reader that waits for events, as a session would.
+class Reader {
+ public:
+  explicit Reader(std::size_t capacity = 64);
+
+  [[nodiscard]] std::shared_ptr<TokenStream> stream() const { return stream_; }
+  /// The next event, waiting for it.
+  [[nodiscard]] StreamEvent next();
+  /// Everything up to the FinishEvent.
+  [[nodiscard]] Answer drain(const Tokenizer& tokenizer);
+
+ private:
+  /// Shared with the stream's callback, which may come after the reader has gone.
+  struct Signal {
+    std::mutex mutex;
+    std::condition_variable ready;
+    std::uint64_t count = 0;
+  };
+  std::shared_ptr<Signal> signal_;
+  std::shared_ptr<TokenStream> stream_;
+};
+
+/// Submits and waits.
+[[nodiscard]] Answer generate(Engine& engine, GenerationRequest request);
+
+/// A small hybrid of odd sizes: no width is a multiple of a vector register.
+[[nodiscard]] ModelConfig odd_shape();
+
+/// Target and draft of one set of weights on given kernels, with their own pools.
+struct HybridRig {
+  HybridRig(std::shared_ptr<const ModelWeights> model_weights, kernels::Isa isa,
+            std::size_t threads, const ModelOptions& options);
+
+  std::shared_ptr<const ModelWeights> weights;
+  kernels::ThreadPool target_pool;
+  kernels::ThreadPool draft_pool;
+  std::unique_ptr<HybridCausalModel> target;
+  std::unique_ptr<HybridCausalModel> draft;
+};
+
+/// A tokenizer of single bytes for vocabularies that are not ASCII's size.
+[[nodiscard]] std::shared_ptr<const Tokenizer> byte_tokenizer(std::size_t vocab_size);
+
+/// Seeded tokens in [0, vocab).
+[[nodiscard]] std::vector<TokenId> random_tokens(std::size_t count, std::size_t vocab,
+                                                 std::uint64_t seed);
+
+}  // namespace spel::engine::testing
