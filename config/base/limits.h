@@ -30,5 +30,17 @@ inline constexpr std::size_t kStopStringsMax = 4;
 inline constexpr std::size_t kStopBytesMax = 256;
 inline constexpr std::size_t kTopLogprobsMax = 5;
 inline constexpr std::size_t kLogitBiasMax = 1024;
+inline constexpr std::size_t kStopTokensMax = 64;
+inline constexpr std::size_t kMessagesMax = 256;
+inline constexpr std::size_t kGovernorWindowMax = 4096;
+inline constexpr std::size_t kNoteTopMax = 64;
+inline constexpr std::size_t kBankNameMax = 64;
+inline constexpr std::size_t kModelNameMax = 256;
+
+// HTTP bodies.
+inline constexpr std::size_t kBodyBytesDefault = 1U << 20;
+inline constexpr std::size_t kBodyBytesMax = 64U << 20;
+inline constexpr std::size_t kJsonDepthDefault = 32;
+inline constexpr std::size_t kJsonDepthMax = 256;
 
 }  // namespace spel::limits

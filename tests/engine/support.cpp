@@ -7,22 +7,25 @@
 namespace spel::engine::testing {
 
 Reader::Reader(std::size_t capacity)
-    : stream_(std::make_shared<TokenStream>(capacity, [this] {
-        const std::lock_guard lock(mutex_);
-        ++signals_;
-        ready_.notify_one();
+    : signal_(std::make_shared<Signal>()),
+      stream_(std::make_shared<TokenStream>(capacity, [signal = signal_] {
+        const std::lock_guard lock(signal->mutex);
+        ++signal->count;
+        signal->ready.notify_one();
       })) {}
 
 StreamEvent Reader::next() {
-  std::unique_lock lock(mutex_);
   while (true) {
-    const std::uint64_t seen = signals_;
-    lock.unlock();
+    std::uint64_t seen = 0;
+    {
+      const std::lock_guard lock(signal_->mutex);
+      seen = signal_->count;
+    }
     if (auto event = stream_->try_pop()) {
       return std::move(*event);
     }
-    lock.lock();
-    ready_.wait(lock, [&] { return signals_ != seen; });
+    std::unique_lock lock(signal_->mutex);
+    signal_->ready.wait(lock, [&] { return signal_->count != seen; });
   }
 }
 

@@ -38,9 +38,13 @@ class Reader {
   [[nodiscard]] Answer drain(const Tokenizer& tokenizer);
 
  private:
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::uint64_t signals_ = 0;
+  /// Shared with the stream's callback, which may come after the reader has gone.
+  struct Signal {
+    std::mutex mutex;
+    std::condition_variable ready;
+    std::uint64_t count = 0;
+  };
+  std::shared_ptr<Signal> signal_;
   std::shared_ptr<TokenStream> stream_;
 };
 

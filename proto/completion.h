@@ -1,0 +1,31 @@
+// POST /v1/completions: the request.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "proto/generation.h"
+#include "proto/json_text.h"
+
+namespace spel::proto {
+
+/// Text to tokenise, or the tokens themselves. Never empty.
+using Prompt = std::variant<std::string, std::vector<TokenId>>;
+
+struct CompletionRequest {
+  std::vector<Prompt> prompts;  ///< 1 … 16. Choice index = prompt index * n + i.
+  bool echo = false;            ///< The choice's text begins with the prompt.
+  GenerationOptions options;    ///< max_tokens is always set (default 16).
+};
+
+/// Throws RequestError (400) naming the field at fault.
+[[nodiscard]] CompletionRequest parse_completion_request(std::string_view body,
+                                                         const JsonLimits& limits = {});
+
+/// check_token_ids() of the options, and of the prompts.
+void check_token_ids(const CompletionRequest& request, std::size_t vocab_size);
+
+}  // namespace spel::proto

@@ -1,0 +1,77 @@
+// What the completion and the chat endpoint have in common: how to generate.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "config/base/limits.h"
+
+namespace spel::proto {
+
+using TokenId = std::int32_t;
+
+enum class Governor { kOff, kTrip, kAdaptive };
+[[nodiscard]] std::string_view governor_name(Governor governor);
+[[nodiscard]] std::optional<Governor> parse_governor(std::string_view name);
+
+/// `speculation` of a request. What is absent follows the server's configuration.
+struct SpeculationOptions {
+  std::optional<bool> enabled;   ///< mode: "on" | "off"; "auto" and absent: unset.
+  std::optional<std::size_t> k;  ///< 0 … 16; 0 is the same as mode "off".
+  std::optional<Governor> governor;
+  std::optional<double> alpha_threshold;  ///< [0, 1]
+  std::optional<std::size_t> window;      ///< 1 … 4096 rounds.
+};
+
+enum class Ranker { kSum, kVotes };
+/// 1 … 64 of [A-Za-z0-9_-]: safe in a path, in a URL and in a log.
+[[nodiscard]] bool is_bank_name(std::string_view name);
+
+/// `notebank` of a request: notes of `bank` are addressed by the prompt and replayed before it.
+struct NoteBankOptions {
+  std::string bank;  ///< A valid name.
+  std::size_t top = 2;
+  Ranker ranker = Ranker::kSum;
+};
+
+struct StreamOptions {
+  bool include_usage = false;
+};
+
+/// Every number is finite and inside the documented range. Token ids are >= 0; whether they are in
+/// the vocabulary is for check_token_ids() to say.
+struct GenerationOptions {
+  std::string model;                      ///< Empty: not named, the resident model is meant.
+  std::optional<std::size_t> max_tokens;  ///< Absent: to the end of the context (chat only).
+  float temperature = 1.0F;               ///< [0, 2]; 0: argmax.
+  std::int32_t top_k = 0;                 ///< 0: off.
+  /// (0, 1]. A client's top_p of 0 keeps only the most likely token: it arrives as top_k = 1.
+  float top_p = 1.0F;
+  float min_p = 0.0F;               ///< [0, 1]
+  float repetition_penalty = 1.0F;  ///< (0, 2]
+  float presence_penalty = 0.0F;    ///< [-2, 2]
+  float frequency_penalty = 0.0F;   ///< [-2, 2]
+  std::vector<std::pair<TokenId, float>> logit_bias;
+  std::optional<std::int64_t> seed;  ///< Absent: the server picks one.
+  std::vector<std::string> stop;     ///< Each 1 … 256 bytes.
+  std::vector<TokenId> stop_token_ids;
+  bool ignore_eos = false;
+  std::size_t n = 1;                    ///< Choices for each prompt.
+  std::optional<std::size_t> logprobs;  ///< Alternatives beside each token, 0 … 5.
+  bool stream = false;
+  StreamOptions stream_options;
+  bool return_token_ids = false;
+  SpeculationOptions speculation;
+  std::optional<NoteBankOptions> notebank;
+  std::size_t unknown_fields = 0;  ///< Members we do not know, ignored. For a metric.
+};
+
+/// Throws RequestError naming the field when stop_token_ids or logit_bias hold an id >= vocab_size.
+void check_token_ids(const GenerationOptions& options, std::size_t vocab_size);
+
+}  // namespace spel::proto

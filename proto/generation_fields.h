@@ -1,0 +1,30 @@
+// Reading what the completion and the chat request share. Only for the parsers of this module.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "proto/fields.h"
+#include "proto/generation.h"
+
+namespace spel::proto {
+
+/// Fills `options` from the members both endpoints know, max_tokens and logprobs apart, and refuses
+/// those that name something this server does not do.
+void read_generation_options(Fields& fields, GenerationOptions& options);
+
+/// The token ids of a JSON array; `param` names it in errors ("prompt[1]").
+[[nodiscard]] std::vector<TokenId> read_token_ids(const nlohmann::json& array,
+                                                  const std::string& param);
+
+/// Throws RequestError naming `param` and the place of the first id >= vocab_size.
+void require_in_vocabulary(const std::vector<TokenId>& ids, std::size_t vocab_size,
+                           const std::string& param);
+
+/// The most tokens a request may ask for; beyond the context the output is cut there.
+inline constexpr std::size_t kMaxTokensMax = 2147483647;
+inline constexpr std::int64_t kTokenIdMax = 2147483647;
+
+}  // namespace spel::proto

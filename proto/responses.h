@@ -1,0 +1,92 @@
+// The JSON texts of completion and chat answers, whole and in chunks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/generation.h"
+#include "proto/receipt.h"
+
+namespace spel::proto {
+
+/// The closed set of the wire.
+enum class FinishReason { kStop, kLength };
+
+/// The same for every chunk of one answer.
+struct ResponseHead {
+  std::string id;            ///< "cmpl-…" or "chatcmpl-…"
+  std::int64_t created = 0;  ///< Unix seconds.
+  std::string model;
+  std::string system_fingerprint;  ///< Empty: left out.
+};
+
+struct TokenAlternative {
+  TokenId token = 0;
+  std::string bytes;
+  float logprob = 0.0F;
+};
+
+/// One token of a choice as logprobs report it.
+struct TokenReport {
+  TokenId token = 0;
+  std::string bytes;
+  std::optional<float> logprob;  ///< Absent for the first token of an echoed prompt.
+  std::vector<TokenAlternative> top;
+  std::size_t text_offset = 0;  ///< Where it starts in the choice's text, in code points.
+};
+
+/// A whole choice, or what one chunk adds to it. `text` is valid UTF-8.
+struct Choice {
+  std::size_t index = 0;
+  std::string text;
+  std::optional<FinishReason> finish_reason;
+  std::string stop_reason;  ///< The stop string that matched, if one did.
+  /// The tokens of `text`, in order; used for the three members below when those are asked for.
+  std::vector<TokenReport> tokens;
+  bool with_logprobs = false;   ///< "logprobs" is an object; otherwise null.
+  bool with_token_ids = false;  ///< "token_ids" is there.
+  /// For each output token its place among its round's accepted proposals, -1: the target's own.
+  std::vector<std::int32_t> draft_positions;
+};
+
+/// What a chunk carries beside its choice.
+struct ChunkTail {
+  bool usage_null = false;           ///< include_usage was asked for: other chunks say null.
+  const Receipt* receipt = nullptr;  ///< On the last data chunk.
+};
+
+[[nodiscard]] std::string completion_response(const ResponseHead& head,
+                                              const std::vector<Choice>& choices,
+                                              const Receipt& receipt);
+[[nodiscard]] std::string completion_chunk(const ResponseHead& head, const Choice& choice,
+                                           const ChunkTail& tail);
+/// The chunk include_usage asks for: no choices; usage, timings and speculation. It is the last.
+[[nodiscard]] std::string completion_usage_chunk(const ResponseHead& head, const Receipt& receipt);
+
+[[nodiscard]] std::string chat_response(const ResponseHead& head,
+                                        const std::vector<Choice>& choices, const Receipt& receipt);
+/// The first chunk of a choice: delta {"role":"assistant","content":""}.
+[[nodiscard]] std::string chat_role_chunk(const ResponseHead& head, std::size_t index,
+                                          const ChunkTail& tail);
+/// Empty text gives an empty delta, as the final chunk has it.
+[[nodiscard]] std::string chat_chunk(const ResponseHead& head, const Choice& choice,
+                                     const ChunkTail& tail);
+[[nodiscard]] std::string chat_usage_chunk(const ResponseHead& head, const Receipt& receipt);
+
+/// GET /v1/models and /v1/models/{id}.
+struct ModelCard {
+  std::string id;
+  std::int64_t created = 0;
+  std::size_t max_seq = 0;
+  std::size_t vocab_size = 0;
+  std::uint64_t parameters = 0;
+  std::uint64_t draft_parameters = 0;  ///< 0: no draft model.
+  std::uint64_t bytes = 0;             ///< Weights in memory.
+};
+[[nodiscard]] std::string models_response(const ModelCard& card);
+[[nodiscard]] std::string model_response(const ModelCard& card);
+
+}  // namespace spel::proto
