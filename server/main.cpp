@@ -1,10 +1,13 @@
 // The `spel` binary: a table of subcommands.
 #include <array>
 #include <cstdio>
+#include <iostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/tools/tool.h"
 #include "server/constants.h"
 #include "server/serve.h"
 
@@ -18,8 +21,19 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
+using Tool = int (*)(std::span<const std::string>, spel::engine::tools::ToolStreams);
+
+template <Tool tool>
+int run_tool(const Arguments& arguments) {
+  return tool(arguments, {std::cout, std::cerr});
+}
+
 constexpr std::array kSubcommands{
     Subcommand{"serve", "run the server; see spel serve --help", &spel::server::serve},
+    Subcommand{"verify-weights", "check a model file against its golden logits",
+               &run_tool<&spel::engine::tools::verify_weights_main>},
+    Subcommand{"convert", "write a model in another form, or random weights",
+               &run_tool<&spel::engine::tools::convert_weights_main>},
 };
 
 void print_usage(std::FILE* out) {
