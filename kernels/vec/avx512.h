@@ -15,16 +15,22 @@ struct I16 {
   __m512i v;
 };
 
-constexpr int kMaxTileRows = 12;
+constexpr int kDenseTileRows = 9;
+/// How far down its panel a product asks for weights.
+constexpr std::size_t kPrefetchLines = 16;
 /// Panels taken at once with `rows` activation rows: rows x panels accumulators, the panels'
 /// weights and one broadcast fit 32 registers.
 constexpr int dense_panels(int rows) { return rows <= 2 ? 8 : 31 / (rows + 1); }
-/// Up to this many rows, ternary fields are masked in place and summed apart (four accumulators).
-constexpr int kMaskedFieldRows = 6;
-constexpr int masked_field_panels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
+/// Ternary fields are masked in place up to this many rows (four accumulators each), else shifted.
+constexpr int kMaskedFieldRows = 5;
+constexpr int masked_field_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
+/// Shifting a field down is paid once per tile: tall tiles, of ten sums or more to hide the
+/// latency.
+constexpr int kTernaryTileRows = 18;
+constexpr int shifted_field_panels(int rows) { return rows < 10 ? 2 : 1; }
 /// Whether dot_weights() sums (w + 128) x rather than w x.
 constexpr bool kInt8Biased = true;
-/// dot_field<F> multiplies by 2^kFieldShift[F]: the field is masked in place, not shifted down.
+/// masked_field<F> leaves codes times 2^kFieldShift[F]: the field is not shifted down.
 constexpr int kFieldShift[4] = {0, 2, 4, 6};
 
 inline __mmask16 lane_mask(std::size_t n) { return static_cast<__mmask16>((1U << n) - 1U); }
@@ -88,13 +94,17 @@ inline F16 bf16_high(I16 a) {
   return {_mm512_castsi512_ps(_mm512_and_si512(a.v, mask))};
 }
 
-/// Per lane, acc + sum of four u8 x s8 products.
-inline I16 dot_bytes(I16 acc, I16 u, I16 s) { return {_mm512_dpbusd_epi32(acc.v, u.v, s.v)}; }
+/// Per lane, acc + sum of four u8 x s8 products. GCC 12 surrounds the intrinsic with two register
+/// copies (its vector type is not the instruction's), which costs a third of the throughput.
+inline I16 dot_bytes(I16 acc, I16 u, I16 s) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(acc.v) : "v"(u.v), "v"(s.v));
+  return acc;
+}
 inline I16 dot_weights(I16 acc, I16 w, I16 x) { return dot_bytes(acc, w, x); }
+/// The codes of field F times 2^kFieldShift[F], as bytes.
 template <int F>
-inline I16 dot_field(I16 acc, I16 packed, I16 x) {
-  const I16 field = {_mm512_and_si512(packed.v, _mm512_set1_epi8(static_cast<char>(3 << (2 * F))))};
-  return dot_bytes(acc, field, x);
+inline I16 masked_field(I16 packed) {
+  return {_mm512_and_si512(packed.v, _mm512_set1_epi8(static_cast<char>(3 << (2 * F))))};
 }
 /// Codes of field F as bytes 0, 1, 2.
 template <int F>
