@@ -6,11 +6,13 @@
 namespace spel::kernels {
 namespace {
 
-/// Rows [0, rows <= 16) of one block of the state. kWhole: 16 rows of whole vectors.
-template <bool kWhole>
+/// Rows [0, rows <= 16) of one block of the state. kVectors: dk / 16 if known, and rows is 16; else
+/// 0.
+template <int kVectors>
 inline void delta_block(const DeltaRule& rule, const float* from, float* to, const float* q,
                         const float* k, const float* v, float* out, std::size_t rows) {
-  const std::size_t dk = rule.head_dim_k;
+  constexpr bool kWhole = kVectors > 0;
+  const std::size_t dk = kWhole ? 16 * kVectors : rule.head_dim_k;
   if (kWhole) rows = 16;
   const auto load_row = [dk](const float* p, std::size_t j) {
     return kWhole ? load(p + j) : load_at(p, j, dk);
@@ -21,6 +23,7 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* to, con
   for (std::size_t i = 0; i < rows; ++i) {
     const float* s = from + i * dk;
     F16 read = splat(0.0F);
+#pragma GCC unroll 8
     for (std::size_t j = 0; j < dk; j += 16) {
       F16 lanes = load_row(s, j);
       if (rule.decay_before_read) lanes = mul(decay, lanes);
@@ -36,6 +39,7 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* to, con
     float* t = to + i * dk;
     const F16 u = splat(update[i]);
     F16 read = splat(0.0F);
+#pragma GCC unroll 8
     for (std::size_t j = 0; j < dk; j += 16) {
       const F16 next = fma(u, load_row(k, j), mul(decay, load_row(s, j)));
       if (kWhole || dk - j >= 16) {
@@ -57,13 +61,17 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* to, con
 
 inline void delta_step(const DeltaRule& rule, const float* from, float* to, const float* q,
                        const float* k, const float* v, float* out) {
+  const std::size_t dk = rule.head_dim_k;
   for (std::size_t i = 0; i < rule.head_dim_v; i += 16) {
     const std::size_t left = rule.head_dim_v - i;
-    const std::size_t at = i * rule.head_dim_k;
-    if (left >= 16 && rule.head_dim_k % 16 == 0) {
-      delta_block<true>(rule, from + at, to + at, q, k, v + i, out + i, 16);
+    const float* s = from + i * dk;
+    float* t = to + i * dk;
+    if (left >= 16 && dk == 64) {
+      delta_block<4>(rule, s, t, q, k, v + i, out + i, 16);
+    } else if (left >= 16 && dk == 128) {
+      delta_block<8>(rule, s, t, q, k, v + i, out + i, 16);
     } else {
-      delta_block<false>(rule, from + at, to + at, q, k, v + i, out + i, left < 16 ? left : 16);
+      delta_block<0>(rule, s, t, q, k, v + i, out + i, left < 16 ? left : 16);
     }
   }
 }

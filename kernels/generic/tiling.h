@@ -33,12 +33,8 @@ inline void pack_rows(const void* x, std::size_t stride_bytes, std::size_t rows,
   auto* out = static_cast<unsigned char*>(packed);
   for (std::size_t tile = 0; tile < plan.tiles; ++tile) {
     const std::size_t t = tile < plan.larger ? plan.rows_max : plan.rows_max - 1;
-    for (std::size_t row = 0; row < t; ++row) {
-      for (std::size_t word = 0; word < words; ++word) {
-        __builtin_memcpy(out + 4 * (word * t + row), in + 4 * word, 4);
-      }
-      in += stride_bytes;
-    }
+    interleave_words(in, stride_bytes, t, words, t, out);
+    in += stride_bytes * t;
     out += 4 * words * t;
   }
 }

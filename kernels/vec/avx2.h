@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <immintrin.h>
 
+#include "kernels/vec/interleave.h"
+
 namespace spel::kernels {
 namespace {
 

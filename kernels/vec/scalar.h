@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/vec/interleave.h"
+
 namespace spel::kernels {
 namespace {
 
