@@ -22,7 +22,7 @@ using nlohmann::json;
 /// one asked, so it is refused unless its value asks for nothing.
 struct Unsupported {
   std::string_view name;
-  std::string_view neutral;  ///< A further value that asks for nothing, as JSON text.
+  std::string_view neutral;  ///< The value that asks for nothing, as JSON text; empty: see below.
 };
 
 constexpr std::array kUnsupported = {
@@ -61,16 +61,16 @@ constexpr std::array kUnsupported = {
 };
 
 bool asks_for_nothing(const json& value, std::string_view neutral) {
+  if (!neutral.empty()) {
+    return value == json::parse(neutral);
+  }
   if (value.is_boolean()) {
     return !value.get<bool>();
   }
-  if (value.is_string() && value.get_ref<const std::string&>().empty()) {
-    return true;
+  if (value.is_string()) {
+    return value.get_ref<const std::string&>().empty();
   }
-  if (value.is_structured()) {
-    return value.empty();
-  }
-  return !neutral.empty() && value == json::parse(neutral);
+  return value.is_structured() && value.empty();
 }
 
 void refuse_unsupported(Fields& fields) {

@@ -1,1 +1,73 @@
-int main() { return 0; }
+// The `spel` binary: a table of subcommands.
+#include <array>
+#include <cstdio>
+#include <iostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/tools/tool.h"
+#include "server/constants.h"
+#include "server/serve.h"
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+struct Subcommand {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(const Arguments&);
+};
+
+using Tool = int (*)(std::span<const std::string>, spel::engine::tools::ToolStreams);
+
+template <Tool tool>
+int run_tool(const Arguments& arguments) {
+  return tool(arguments, {std::cout, std::cerr});
+}
+
+constexpr std::array kSubcommands{
+    Subcommand{"serve", "run the server; see spel serve --help", &spel::server::serve},
+    Subcommand{"verify-weights", "check a model file against its golden logits",
+               &run_tool<&spel::engine::tools::verify_weights_main>},
+    Subcommand{"convert", "write a model in another form, or random weights",
+               &run_tool<&spel::engine::tools::convert_weights_main>},
+};
+
+void print_usage(std::FILE* out) {
+  std::fputs("usage: spel SUBCOMMAND [OPTION ...]\n\n", out);
+  for (const Subcommand& subcommand : kSubcommands) {
+    std::fprintf(out, "  %-16s%s\n", std::string(subcommand.name).c_str(),
+                 std::string(subcommand.summary).c_str());
+  }
+  std::fputs("  --version       print the version\n", out);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments arguments(argv + 1, argv + argc);
+  if (arguments.empty()) {
+    print_usage(stderr);
+    return 2;
+  }
+  const std::string& name = arguments.front();
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_usage(stdout);
+    return 0;
+  }
+  if (name == "--version") {
+    std::printf("spel %s\n", std::string(spel::server::kVersion).c_str());
+    return 0;
+  }
+  for (const Subcommand& subcommand : kSubcommands) {
+    if (subcommand.name == name) {
+      return subcommand.run(Arguments(arguments.begin() + 1, arguments.end()));
+    }
+  }
+  std::fprintf(stderr, "spel: no subcommand \"%s\"\n\n", name.c_str());
+  print_usage(stderr);
+  return 2;
+}

@@ -1,0 +1,31 @@
+// The resident model as the server knows it: the engine and what there is to say about it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/tokenizer.h"
+
+namespace spel::server {
+
+/// Immutable but for the engine, which is thread-safe.
+struct Backend {
+  std::string model_id;
+  std::int64_t created = 0;  ///< Unix seconds.
+  std::uint64_t parameters = 0;
+  std::uint64_t draft_parameters = 0;  ///< 0: no draft model.
+  std::uint64_t weight_bytes = 0;
+  std::string weights_dtype;
+  std::string fingerprint;  ///< Of the weights: the model's identity.
+  std::string isa;
+  std::string kernel;
+  std::string numerics;
+  std::size_t target_threads = 0;
+  std::size_t draft_threads = 0;
+  std::shared_ptr<const void> resources;  ///< What the engine refers to and must not outlive.
+  std::unique_ptr<engine::Engine> engine;
+};
+
+}  // namespace spel::server

@@ -1,0 +1,237 @@
+#include "server/completion_stream.h"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "server/constants.h"
+#include "server/translate.h"
+
+namespace spel::server {
+
+// --- One choice ----------------------------------------------------------------------------------
+
+ChoiceReader::ChoiceReader(std::size_t index, const PlannedChoice& planned,
+                           const GenerationPlan& plan, const engine::Tokenizer& tokenizer)
+    : tokenizer_(tokenizer),
+      index_(index),
+      report_tokens_(plan.with_logprobs || plan.with_token_ids),
+      report_places_(plan.with_token_ids),
+      with_logprobs_(plan.with_logprobs),
+      with_token_ids_(plan.with_token_ids),
+      own_stop_(plan.own_stop),
+      text_base_(proto::count_code_points(planned.echo)) {
+  fresh_.text = planned.echo;
+  if (plan.echo && report_tokens_ && !plan.with_logprobs) {
+    // With logprobs the engine reports the prompt's tokens itself.
+    engine::PromptEvent prompt;
+    for (const engine::TokenId token : planned.request.prompt) {
+      prompt.tokens.push_back({token, 0.0F});
+      prompt.top_logprobs.emplace_back();
+    }
+    on_prompt(prompt);
+  }
+}
+
+void ChoiceReader::on_event(engine::StreamEvent event) {
+  if (auto* token = std::get_if<engine::TokenEvent>(&event)) {
+    on_token(*token);
+  } else if (auto* finish = std::get_if<engine::FinishEvent>(&event)) {
+    on_finish(std::move(*finish));
+  } else {
+    on_prompt(std::get<engine::PromptEvent>(event));
+  }
+}
+
+proto::TokenReport ChoiceReader::report(engine::TokenId token, std::optional<float> logprob,
+                                        const std::vector<engine::TokenLogprob>& top) const {
+  proto::TokenReport result;
+  result.token = token;
+  result.bytes = tokenizer_.bytes(token);
+  result.logprob = logprob;
+  for (const engine::TokenLogprob& entry : top) {
+    result.top.push_back({entry.token, std::string(tokenizer_.bytes(entry.token)), entry.logprob});
+  }
+  return result;
+}
+
+void ChoiceReader::on_prompt(const engine::PromptEvent& event) {
+  proto::TextAssembler places;
+  for (std::size_t i = 0; i < event.tokens.size(); ++i) {
+    const engine::TokenLogprob& entry = event.tokens[i];
+    (void)places.push(tokenizer_.bytes(entry.token), 0);
+    proto::TokenReport token = report(
+        entry.token, i == 0 ? std::nullopt : std::optional(entry.logprob), event.top_logprobs[i]);
+    token.text_offset = places.last_token_offset();
+    fresh_.tokens.push_back(std::move(token));
+    if (report_places_) {
+      fresh_.draft_positions.push_back(-1);
+    }
+  }
+}
+
+void ChoiceReader::on_token(engine::TokenEvent& event) {
+  const proto::TextAssembler::Piece piece =
+      assembler_.push(tokenizer_.bytes(event.token), event.held_bytes);
+  if (report_tokens_) {
+    proto::TokenReport token =
+        report(event.token, with_logprobs_ ? std::optional(event.logprob) : std::nullopt,
+               event.top_logprobs);
+    token.text_offset = text_base_ + assembler_.last_token_offset();
+    held_.push_back({std::move(token), event.draft_position});
+  }
+  add_piece(piece);
+}
+
+void ChoiceReader::on_finish(engine::FinishEvent event) {
+  add_piece(assembler_.finish(event.text_bytes));
+  fresh_.finish_reason = event.reason == engine::FinishReason::kLength
+                             ? proto::FinishReason::kLength
+                             : proto::FinishReason::kStop;
+  if (event.stop_sequence != own_stop_) {
+    fresh_.stop_reason = event.stop_sequence;
+  }
+  finish_ = std::move(event);
+}
+
+void ChoiceReader::add_piece(const proto::TextAssembler::Piece& piece) {
+  fresh_.text += piece.text;
+  for (std::size_t i = 0; i < piece.tokens && !held_.empty(); ++i) {
+    fresh_.tokens.push_back(std::move(held_.front().report));
+    if (report_places_) {
+      fresh_.draft_positions.push_back(held_.front().draft_position);
+    }
+    held_.pop_front();
+  }
+}
+
+proto::Choice ChoiceReader::take() {
+  proto::Choice choice = std::exchange(fresh_, {});
+  choice.index = index_;
+  choice.with_logprobs = with_logprobs_;
+  choice.with_token_ids = with_token_ids_;
+  return choice;
+}
+
+// --- All of them ---------------------------------------------------------------------------------
+
+CompletionStream::CompletionStream(const Executor& executor, const GenerationPlan& plan,
+                                   const Backend& backend, Metrics& metrics)
+    : plan_(plan),
+      backend_(backend),
+      metrics_(metrics),
+      began_(Clock::now()),
+      inbox_(std::make_shared<Inbox>(executor)),
+      last_token_(plan.choices.size()) {}
+
+CompletionStream::~CompletionStream() { cancel(); }
+
+std::shared_ptr<engine::TokenStream> CompletionStream::make_stream(
+    const std::shared_ptr<Inbox>& inbox) {
+  return std::make_shared<engine::TokenStream>(kStreamCapacity, [inbox] {
+    // On the engine's thread. One notification at a time is enough: the reader takes all there is.
+    if (!inbox->posted.exchange(true)) {
+      net::post(inbox->strand, [inbox] {
+        inbox->posted = false;
+        inbox->wake.notify();
+      });
+    }
+  });
+}
+
+void CompletionStream::submit() {
+  for (std::size_t i = 0; i < plan_.choices.size(); ++i) {
+    auto stream = make_stream(inbox_);
+    const engine::SubmitStatus status = backend_.engine->submit(plan_.choices[i].request, stream);
+    if (status != engine::SubmitStatus::kAccepted) {
+      cancel();
+      throw proto::RequestError(proto::unavailable(status == engine::SubmitStatus::kQueueFull
+                                                       ? "the queue is full; try again later"
+                                                       : "the server is shutting down"));
+    }
+    streams_.push_back(std::move(stream));
+    choices_.emplace_back(i, plan_.choices[i], plan_, backend_.engine->tokenizer());
+    ++unfinished_;
+  }
+}
+
+Task<void> CompletionStream::advance() {
+  co_await inbox_->wake.wait();
+  const Clock::time_point now = Clock::now();
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    read(i, now);
+  }
+}
+
+void CompletionStream::read(std::size_t index, Clock::time_point now) {
+  ChoiceReader& choice = choices_[index];
+  if (choice.finish()) {
+    return;
+  }
+  std::size_t tokens = 0;
+  while (auto event = streams_[index]->try_pop()) {
+    tokens += std::holds_alternative<engine::TokenEvent>(*event) ? 1U : 0U;
+    choice.on_event(std::move(*event));
+  }
+  std::optional<Clock::time_point>& last = last_token_[index];
+  if (tokens > 0 && !last) {
+    metrics_.observe_first_token(engine::seconds_between(began_, now));
+    --tokens;
+    last = now;
+  }
+  if (tokens > 0) {
+    metrics_.observe_tokens(engine::seconds_between(*last, now), tokens);
+    last = now;
+  }
+  if (choice.finish()) {
+    metrics_.observe_finish(*choice.finish(), engine::seconds_between(began_, now));
+    --unfinished_;
+    if (result_of(choice.finish()->reason) != Result::kOk) {
+      cancel();  // The answer as a whole has failed: the other choices are of no use.
+    }
+  }
+}
+
+void CompletionStream::cancel() {
+  if (!cancelled_ && !finished()) {
+    for (const auto& stream : streams_) {
+      stream->cancel();
+    }
+  }
+  cancelled_ = true;
+}
+
+Task<void> CompletionStream::finish() {
+  while (!finished()) {
+    co_await advance();
+  }
+}
+
+std::optional<proto::ApiError> CompletionStream::error() const {
+  for (const ChoiceReader& choice : choices_) {
+    if (!choice.finish()) {
+      continue;
+    }
+    switch (choice.finish()->reason) {
+      case engine::FinishReason::kStop:
+      case engine::FinishReason::kLength:
+        break;
+      case engine::FinishReason::kCancelled:
+        return proto::unavailable("the server is shutting down");
+      case engine::FinishReason::kDeadline:
+        return proto::http_error(504, "the request took longer than the server allows");
+      case engine::FinishReason::kError:
+        return proto::server_error(choice.finish()->error);
+    }
+  }
+  return std::nullopt;
+}
+
+proto::Receipt CompletionStream::receipt() const {
+  proto::Receipt total;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    proto::add(total, to_receipt(choices_[i].finish()->stats), plan_.choices[i].new_prompt);
+  }
+  return total;
+}
+
+}  // namespace spel::server

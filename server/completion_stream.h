@@ -1,0 +1,117 @@
+// Follows the generations of one request: engine events in, text and tokens out.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/token_stream.h"
+#include "proto/error_body.h"
+#include "proto/responses.h"
+#include "proto/text_assembler.h"
+#include "server/metrics.h"
+#include "server/pipeline.h"
+#include "server/wake.h"
+
+namespace spel::server {
+
+/// One choice while it is being generated.
+class ChoiceReader {
+ public:
+  ChoiceReader(std::size_t index, const PlannedChoice& planned, const GenerationPlan& plan,
+               const engine::Tokenizer& tokenizer);
+
+  void on_event(engine::StreamEvent event);
+
+  /// What has become showable since the last call; its finish_reason is set when that is all.
+  [[nodiscard]] proto::Choice take();
+  [[nodiscard]] bool has_output() const noexcept { return !fresh_.text.empty(); }
+  [[nodiscard]] const std::optional<engine::FinishEvent>& finish() const noexcept {
+    return finish_;
+  }
+
+ private:
+  void on_prompt(const engine::PromptEvent& event);
+  void on_token(engine::TokenEvent& event);
+  void on_finish(engine::FinishEvent event);
+  void add_piece(const proto::TextAssembler::Piece& piece);
+  [[nodiscard]] proto::TokenReport report(engine::TokenId token, std::optional<float> logprob,
+                                          const std::vector<engine::TokenLogprob>& top) const;
+
+  const engine::Tokenizer& tokenizer_;
+  const std::size_t index_;
+  const bool report_tokens_;  ///< Somebody asked for logprobs or token ids.
+  const bool report_places_;  ///< … and for the places in the draft.
+  const bool with_logprobs_;
+  const bool with_token_ids_;
+  const std::string own_stop_;
+  const std::size_t text_base_;  ///< Code points of the echoed prompt.
+
+  struct HeldToken {
+    proto::TokenReport report;
+    std::int32_t draft_position = -1;
+  };
+  proto::TextAssembler assembler_;
+  std::deque<HeldToken> held_;  ///< Tokens whose text is not shown yet.
+  proto::Choice fresh_;
+  std::optional<engine::FinishEvent> finish_;
+};
+
+/// All choices of one request. Strand only, but for the engine's notifications. Cancels what still
+/// runs when it goes.
+class CompletionStream {
+ public:
+  /// `plan`, `backend` and `metrics` must outlive it.
+  CompletionStream(const Executor& executor, const GenerationPlan& plan, const Backend& backend,
+                   Metrics& metrics);
+  ~CompletionStream();
+  CompletionStream(const CompletionStream&) = delete;
+  CompletionStream& operator=(const CompletionStream&) = delete;
+
+  /// Throws RequestError (503) if the engine takes no more; nothing is left running then.
+  void submit();
+
+  /// Waits until something has happened, then reads all there is.
+  [[nodiscard]] Task<void> advance();
+  /// Ends all generations; their last events still come. Idempotent.
+  void cancel();
+  /// Waits for the last events.
+  [[nodiscard]] Task<void> finish();
+
+  [[nodiscard]] bool finished() const noexcept { return unfinished_ == 0; }
+  [[nodiscard]] std::vector<ChoiceReader>& choices() noexcept { return choices_; }
+  /// What went wrong with any of them; nothing if nothing did.
+  [[nodiscard]] std::optional<proto::ApiError> error() const;
+  /// Once finished.
+  [[nodiscard]] proto::Receipt receipt() const;
+
+ private:
+  /// Outlives the stream for as long as the engine holds a way to notify it.
+  struct Inbox {
+    explicit Inbox(const Executor& executor) : strand(executor), wake(executor) {}
+    const Executor strand;
+    Wake wake;
+    std::atomic<bool> posted{false};
+  };
+
+  [[nodiscard]] static std::shared_ptr<engine::TokenStream> make_stream(
+      const std::shared_ptr<Inbox>& inbox);
+  void read(std::size_t index, Clock::time_point now);
+
+  const GenerationPlan& plan_;
+  const Backend& backend_;
+  Metrics& metrics_;
+  const Clock::time_point began_;
+  std::shared_ptr<Inbox> inbox_;
+  std::vector<std::shared_ptr<engine::TokenStream>> streams_;
+  std::vector<ChoiceReader> choices_;
+  std::vector<std::optional<Clock::time_point>> last_token_;
+  std::size_t unfinished_ = 0;
+  bool cancelled_ = false;
+};
+
+}  // namespace spel::server

@@ -1,0 +1,172 @@
+#include "server/connection.h"
+
+#include <array>
+#include <boost/asio/error.hpp>
+#include <cstring>
+#include <utility>
+
+#include "server/constants.h"
+
+namespace spel::server {
+
+Connection::Connection(std::unique_ptr<Transport> transport, const ConnectionLimits& limits)
+    : transport_(std::move(transport)),
+      limits_(limits),
+      watchdog_(std::make_shared<Watchdog>(transport_->executor(), limits.shortest_deadline)),
+      // Not zeroed: pages that no request reaches stay unallocated.
+      buffer_(new char[limits.buffer_bytes]),
+      read_done_(transport_->executor()) {}
+
+void Connection::open() {
+  auto self = shared_from_this();
+  watchdog_->start(
+      [self] {
+        self->read_timed_out_ = true;
+        self->transport_->cancel();
+      },
+      [self] { self->close(); });
+}
+
+Task<bool> Connection::handshake(Clock::time_point deadline) {
+  watchdog_->read_deadline = deadline;
+  const IoError error = co_await transport_->handshake();
+  watchdog_->read_deadline = Watchdog::kNever;
+  co_return !error;
+}
+
+void Connection::compact() noexcept {
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+  } else if (begin_ > 0) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+}
+
+Task<Connection::Fill> Connection::fill(Clock::time_point deadline) {
+  if (closed_ || peer_closed_ || interrupted_) {
+    co_return Fill::kClosed;
+  }
+  const std::size_t had = end_ - begin_;
+  read_timed_out_ = false;
+  watchdog_->read_deadline = deadline;
+  if (reading_) {
+    // A notification may be left over from a read that nobody waited for.
+    while (reading_) {
+      co_await read_done_.wait();
+    }
+  } else {
+    compact();
+    on_read(co_await transport_->read_some(room()));
+  }
+  watchdog_->read_deadline = Watchdog::kNever;
+  if (end_ - begin_ > had) {
+    co_return Fill::kData;
+  }
+  co_return read_timed_out_ ? Fill::kTimedOut : Fill::kClosed;
+}
+
+void Connection::interrupt() {
+  interrupted_ = true;
+  transport_->cancel();
+}
+
+void Connection::watch(std::function<void()> on_closed) {
+  on_closed_ = std::move(on_closed);
+  if (peer_closed_ || closed_) {
+    std::exchange(on_closed_, nullptr)();
+    return;
+  }
+  if (!reading_) {
+    start_watching();
+  }
+}
+
+void Connection::start_watching() {
+  compact();
+  if (full()) {
+    return;  // A client this far ahead is noticed when a write fails.
+  }
+  reading_ = true;
+  transport_->start_read(room(), [self = shared_from_this()](const IoResult& result) {
+    self->reading_ = false;
+    self->on_read(result);
+    self->read_done_.notify();
+    if (self->on_closed_ && !self->peer_closed_ && !self->closed_) {
+      self->start_watching();
+    }
+  });
+}
+
+void Connection::on_read(const IoResult& result) {
+  end_ += result.bytes;
+  if (result.error && result.error != net::error::operation_aborted) {
+    peer_closed_ = true;
+  }
+  if ((peer_closed_ || closed_) && on_closed_) {
+    std::exchange(on_closed_, nullptr)();
+  }
+}
+
+Task<bool> Connection::write(std::span<const net::const_buffer> buffers) {
+  std::array<net::const_buffer, 4> rest{};
+  std::size_t count = 0;
+  for (const net::const_buffer& buffer : buffers) {
+    if (buffer.size() > 0 && count < rest.size()) {
+      rest[count++] = buffer;
+    }
+  }
+  std::size_t first = 0;
+  while (first < count) {
+    if (closed_) {
+      co_return false;
+    }
+    watchdog_->write_deadline = Clock::now() + limits_.write_stall;
+    IoResult result = co_await transport_->write_some({rest.data() + first, count - first});
+    watchdog_->write_deadline = Watchdog::kNever;
+    if (result.error) {
+      close();
+      co_return false;
+    }
+    while (first < count && result.bytes >= rest[first].size()) {
+      result.bytes -= rest[first].size();
+      ++first;
+    }
+    if (first < count) {
+      rest[first] += result.bytes;
+    }
+  }
+  co_return true;
+}
+
+Task<void> Connection::finish() {
+  on_closed_ = nullptr;
+  if (closed_) {
+    co_return;
+  }
+  watchdog_->write_deadline = Clock::now() + limits_.write_stall;
+  co_await transport_->shutdown_send();
+  watchdog_->write_deadline = Watchdog::kNever;
+  const Clock::time_point deadline = Clock::now() + kLingerTimeout;
+  std::size_t dropped = 0;
+  interrupted_ = false;
+  while (dropped < kLingerBytes && Clock::now() < deadline) {
+    dropped += pending().size();
+    consume(pending().size());
+    const Fill more = co_await fill(deadline);
+    if (more != Fill::kData) {
+      break;
+    }
+  }
+  close();
+}
+
+void Connection::close() noexcept {
+  closed_ = true;
+  transport_->close();
+}
+
+void Connection::release() { watchdog_->stop(); }
+
+}  // namespace spel::server

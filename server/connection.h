@@ -1,0 +1,91 @@
+// A transport with deadlines, a bounded read buffer and a watch for the peer's going away.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "server/transport.h"
+#include "server/wake.h"
+#include "server/watchdog.h"
+
+namespace spel::server {
+
+struct ConnectionLimits {
+  std::size_t buffer_bytes = 16 * 1024;
+  Clock::duration write_stall{};
+  Clock::duration shortest_deadline{};  ///< Of all deadlines that will be set.
+};
+
+/// Strand only. Owned by its session; outstanding operations keep it alive.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(std::unique_ptr<Transport> transport, const ConnectionLimits& limits);
+
+  /// Starts the deadlines. Before anything else.
+  void open();
+
+  [[nodiscard]] const Executor& executor() const noexcept { return transport_->executor(); }
+  [[nodiscard]] Task<bool> handshake(Clock::time_point deadline);
+
+  // --- Reading -----------------------------------------------------------------------------------
+
+  /// Bytes received and not yet consumed. Valid until the next fill().
+  [[nodiscard]] std::string_view pending() const noexcept {
+    return {buffer_.get() + begin_, end_ - begin_};
+  }
+  void consume(std::size_t bytes) noexcept { begin_ += bytes; }
+  [[nodiscard]] bool full() const noexcept { return end_ - begin_ == limits_.buffer_bytes; }
+
+  enum class Fill { kData, kClosed, kTimedOut };
+  /// Waits for more bytes. The buffer must not be full.
+  [[nodiscard]] Task<Fill> fill(Clock::time_point deadline);
+  /// Ends a fill() with kClosed.
+  void interrupt();
+
+  /// Keeps a read outstanding from now on and calls `on_closed` once when the peer has closed or
+  /// reset. Bytes that come meanwhile are kept for the next request, up to the buffer's size.
+  void watch(std::function<void()> on_closed);
+  void unwatch() noexcept { on_closed_ = nullptr; }
+  /// A watched peer has closed, or the connection was closed here.
+  [[nodiscard]] bool gone() const noexcept { return peer_closed_ || closed_; }
+
+  // --- Writing -----------------------------------------------------------------------------------
+
+  /// Writes all of the buffers, at most four. False: the peer has gone, or took nothing for
+  /// write_stall; the connection is closed then.
+  [[nodiscard]] Task<bool> write(std::span<const net::const_buffer> buffers);
+
+  /// Says the end, reads a little of what still comes, closes.
+  [[nodiscard]] Task<void> finish();
+  void close() noexcept;
+  /// Releases the timer. After everything else.
+  void release();
+
+ private:
+  void compact() noexcept;
+  [[nodiscard]] net::mutable_buffer room() noexcept {
+    return {buffer_.get() + end_, limits_.buffer_bytes - end_};
+  }
+  void start_watching();
+  void on_read(const IoResult& result);
+
+  std::unique_ptr<Transport> transport_;
+  const ConnectionLimits limits_;
+  std::shared_ptr<Watchdog> watchdog_;
+  std::unique_ptr<char[]> buffer_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+
+  bool reading_ = false;  ///< A read is outstanding for watch().
+  Wake read_done_;
+  std::function<void()> on_closed_;
+  bool peer_closed_ = false;
+  bool interrupted_ = false;
+  bool read_timed_out_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace spel::server

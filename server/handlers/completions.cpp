@@ -1,0 +1,203 @@
+// POST /v1/completions and /v1/chat/completions: whole answers and streams.
+#include <chrono>
+#include <random>
+#include <utility>
+
+#include "proto/responses.h"
+#include "proto/sse.h"
+#include "server/completion_stream.h"
+#include "server/handlers/handlers.h"
+#include "server/pipeline.h"
+#include "server/translate.h"
+
+namespace spel::server {
+namespace {
+
+/// How the two endpoints' answers differ.
+struct AnswerForm {
+  const char* id_prefix;
+  bool role_first;  ///< A stream's choices begin with a chunk that names the role.
+  std::string (*whole)(const proto::ResponseHead&, const std::vector<proto::Choice>&,
+                       const proto::Receipt&);
+  std::string (*chunk)(const proto::ResponseHead&, const proto::Choice&, const proto::ChunkTail&);
+  std::string (*usage)(const proto::ResponseHead&, const proto::Receipt&);
+};
+
+constexpr AnswerForm kCompletionForm{"cmpl-", false, &proto::completion_response,
+                                     &proto::completion_chunk, &proto::completion_usage_chunk};
+constexpr AnswerForm kChatForm{"chatcmpl-", true, &proto::chat_response, &proto::chat_chunk,
+                               &proto::chat_usage_chunk};
+
+proto::ResponseHead make_head(const AnswerForm& form, const Backend& backend) {
+  std::random_device random;
+  proto::ResponseHead head;
+  head.id = form.id_prefix;
+  for (int i = 0; i < 3; ++i) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    for (std::uint32_t value = random(), digit = 0; digit < 8; ++digit, value >>= 4U) {
+      head.id.push_back(kDigits[value & 15U]);
+    }
+  }
+  head.created = std::chrono::duration_cast<std::chrono::seconds>(
+                     std::chrono::system_clock::now().time_since_epoch())
+                     .count();
+  head.model = backend.model_id;
+  head.system_fingerprint = backend.fingerprint;
+  return head;
+}
+
+Task<void> answer_whole(Exchange& exchange, CompletionStream& stream, const AnswerForm& form,
+                        const proto::ResponseHead& head) {
+  co_await stream.finish();
+  if (const auto error = stream.error()) {
+    throw proto::RequestError(*error);
+  }
+  std::vector<proto::Choice> choices;
+  for (ChoiceReader& choice : stream.choices()) {
+    choices.push_back(choice.take());
+  }
+  Response response = json_response(form.whole(head, choices, stream.receipt()));
+  (void)co_await exchange.send(std::move(response));
+}
+
+Response stream_head() {
+  Response head(200, "text/event-stream; charset=utf-8", {});
+  head.add_header("Cache-Control", "no-cache");
+  head.add_header("X-Accel-Buffering", "no");
+  return head;
+}
+
+/// Turns what the choices have to show into frames.
+class FrameWriter {
+ public:
+  FrameWriter(const AnswerForm& form, const proto::ResponseHead& head, const GenerationPlan& plan,
+              CompletionStream& stream)
+      : form_(form),
+        head_(head),
+        plan_(plan),
+        stream_(stream),
+        ended_(plan.choices.size(), false) {}
+
+  [[nodiscard]] std::string roles() const {
+    std::string frames;
+    for (std::size_t i = 0; form_.role_first && i < plan_.choices.size(); ++i) {
+      frames += proto::sse_data(proto::chat_role_chunk(head_, i, tail()));
+    }
+    return frames;
+  }
+
+  /// Everything that can be shown now; the end of the stream when all choices have ended.
+  [[nodiscard]] std::string next() {
+    std::string frames;
+    for (std::size_t i = 0; i < ended_.size(); ++i) {
+      ChoiceReader& choice = stream_.choices()[i];
+      if (ended_[i] || (!choice.has_output() && !choice.finish())) {
+        continue;
+      }
+      ended_[i] = choice.finish().has_value();
+      left_ -= ended_[i] ? 1U : 0U;
+      proto::ChunkTail chunk_tail = tail();
+      std::optional<proto::Receipt> receipt;
+      if (left_ == 0 && !plan_.include_usage) {
+        receipt = stream_.receipt();
+        chunk_tail.receipt = &*receipt;
+      }
+      frames += proto::sse_data(form_.chunk(head_, choice.take(), chunk_tail));
+    }
+    if (left_ == 0) {
+      if (plan_.include_usage) {
+        frames += proto::sse_data(form_.usage(head_, stream_.receipt()));
+      }
+      frames += proto::sse_done();
+    }
+    return frames;
+  }
+
+ private:
+  [[nodiscard]] proto::ChunkTail tail() const { return {.usage_null = plan_.include_usage}; }
+
+  const AnswerForm& form_;
+  const proto::ResponseHead& head_;
+  const GenerationPlan& plan_;
+  CompletionStream& stream_;
+  std::vector<bool> ended_;
+  std::size_t left_ = ended_.size();
+};
+
+Task<void> answer_stream(Exchange& exchange, CompletionStream& stream, const AnswerForm& form,
+                         const proto::ResponseHead& head, const GenerationPlan& plan) {
+  // The status line waits for the first event: until then an error can still be told as one.
+  co_await stream.advance();
+  if (const auto error = stream.error()) {
+    stream.cancel();
+    co_await stream.finish();
+    throw proto::RequestError(*error);
+  }
+  FrameWriter writer(form, head, plan, stream);
+  bool alive = co_await exchange.begin_stream(stream_head());
+  std::string frames = writer.roles();
+  while (alive) {
+    if (const auto error = stream.error()) {
+      // Not an end like any other: no [DONE], and the connection goes.
+      frames += proto::sse_error(*error);
+      (void)co_await exchange.write_stream(frames);
+      exchange.abort_stream();
+      break;
+    }
+    frames += writer.next();
+    alive = co_await exchange.write_stream(frames);
+    frames.clear();
+    if (stream.finished()) {
+      if (alive) {
+        (void)co_await exchange.end_stream();
+      }
+      break;
+    }
+    if (alive) {
+      co_await stream.advance();
+    }
+  }
+  stream.cancel();
+  co_await stream.finish();
+}
+
+Task<void> generate(HandlerContext context, Exchange& exchange, const AnswerForm& form,
+                    GenerationPlan plan) {
+  const Backend& backend = *context.lifecycle.backend();
+  const proto::ResponseHead head = make_head(form, backend);
+  CompletionStream stream(exchange.executor(), plan, backend, context.metrics);
+  stream.submit();
+  exchange.watch([&stream] { stream.cancel(); });
+  if (plan.stream) {
+    co_await answer_stream(exchange, stream, form, head, plan);
+  } else {
+    co_await answer_whole(exchange, stream, form, head);
+  }
+}
+
+Task<void> complete(HandlerContext context, Exchange& exchange) {
+  const proto::CompletionRequest request =
+      proto::parse_completion_request(exchange.request().body, json_limits(context.config));
+  context.metrics.count_unknown_fields(request.options.unknown_fields);
+  GenerationPlan plan = plan_completion(request, *context.lifecycle.backend(), context.config);
+  co_await generate(context, exchange, kCompletionForm, std::move(plan));
+}
+
+Task<void> chat(HandlerContext context, Exchange& exchange) {
+  const proto::ChatRequest request =
+      proto::parse_chat_request(exchange.request().body, json_limits(context.config));
+  context.metrics.count_unknown_fields(request.options.unknown_fields);
+  GenerationPlan plan = plan_chat(request, *context.lifecycle.backend(), context.config);
+  co_await generate(context, exchange, kChatForm, std::move(plan));
+}
+
+}  // namespace
+
+void add_completion_routes(Router& router, const HandlerContext& context) {
+  router.add(Verb::post, "/v1/completions", {},
+             AsyncHandler([context](Exchange& exchange) { return complete(context, exchange); }));
+  router.add(Verb::post, "/v1/chat/completions", {},
+             AsyncHandler([context](Exchange& exchange) { return chat(context, exchange); }));
+}
+
+}  // namespace spel::server

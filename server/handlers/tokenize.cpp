@@ -1,0 +1,49 @@
+#include "proto/tokenize.h"
+
+#include "config/base/error.h"
+#include "server/handlers/handlers.h"
+#include "server/translate.h"
+
+namespace spel::server {
+namespace {
+
+Response tokenize(const HandlerContext& context, const Request& request) {
+  const engine::Engine& engine = *context.lifecycle.backend()->engine;
+  const proto::TokenizeRequest wanted =
+      proto::parse_tokenize_request(request.body, json_limits(context.config));
+  context.metrics.count_unknown_fields(wanted.unknown_fields);
+  const engine::Tokenizer& tokenizer = engine.tokenizer();
+  std::vector<proto::TokenPiece> pieces;
+  if (wanted.add_special && tokenizer.bos()) {
+    pieces.push_back({*tokenizer.bos(), std::string(tokenizer.bytes(*tokenizer.bos()))});
+  }
+  for (const engine::TokenId id : encode(tokenizer, wanted.content, "content")) {
+    pieces.push_back({id, std::string(tokenizer.bytes(id))});
+  }
+  return json_response(proto::tokenize_response(pieces, wanted.with_pieces, engine.max_seq()));
+}
+
+Response detokenize(const HandlerContext& context, const Request& request) {
+  const engine::Engine& engine = *context.lifecycle.backend()->engine;
+  const proto::DetokenizeRequest wanted =
+      proto::parse_detokenize_request(request.body, json_limits(context.config));
+  context.metrics.count_unknown_fields(wanted.unknown_fields);
+  proto::check_token_ids(wanted, engine.vocab_size());
+  std::string bytes;
+  for (const proto::TokenId id : wanted.tokens) {
+    bytes += engine.tokenizer().bytes(id);
+  }
+  return json_response(proto::detokenize_response(bytes));
+}
+
+}  // namespace
+
+void add_tokenize_routes(Router& router, const HandlerContext& context) {
+  router.add(Verb::post, "/tokenize", {},
+             SyncHandler([context](const Request& request) { return tokenize(context, request); }));
+  router.add(Verb::post, "/detokenize", {}, SyncHandler([context](const Request& request) {
+               return detokenize(context, request);
+             }));
+}
+
+}  // namespace spel::server

@@ -1,0 +1,73 @@
+// What Prometheus scrapes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <string>
+#include <vector>
+
+#include "engine/request.h"
+#include "server/lifecycle.h"
+
+namespace spel::server {
+
+/// How a generation ended, as a label.
+enum class Result { kOk, kError, kCancelled };
+
+/// Thread-safe. All series exist from the start, with label values from fixed sets; what clients
+/// send never becomes one. A scrape reads and changes nothing.
+class Metrics {
+ public:
+  Metrics();
+  /// `routes`: the router's patterns, by index. Once, before the first request.
+  void add_routes(const std::vector<std::string>& routes);
+
+  static constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
+  void count_request(std::size_t route, int status) noexcept;
+
+  void connection_opened() noexcept { connections_->Increment(); }
+  void connection_closed() noexcept { connections_->Decrement(); }
+  void connection_refused() noexcept { refused_->Increment(); }
+  void count_unknown_fields(std::size_t fields) noexcept;
+
+  /// The first token, so long after the request came.
+  void observe_first_token(double seconds) noexcept;
+  /// `tokens` arrived together, `seconds` after those before them.
+  void observe_tokens(double seconds, std::size_t tokens) noexcept;
+  /// A generation ended, so long after the request came.
+  void observe_finish(const engine::FinishEvent& finish, double seconds) noexcept;
+
+  /// The page, in Prometheus' text format. `lifecycle` gives the phase and the engine's counters.
+  [[nodiscard]] std::string scrape(const Lifecycle& lifecycle) const;
+
+  [[nodiscard]] std::size_t connections() const noexcept {
+    return static_cast<std::size_t>(connections_->Value());
+  }
+  [[nodiscard]] std::uint64_t unknown_fields() const noexcept {
+    return static_cast<std::uint64_t>(unknown_fields_->Value());
+  }
+  [[nodiscard]] std::uint64_t requests() const noexcept;
+
+ private:
+  using StatusClasses = std::array<prometheus::Counter*, 5>;  ///< 1xx … 5xx
+
+  prometheus::Registry registry_;
+  std::vector<StatusClasses> requests_;  ///< By route; the last is for no route.
+  prometheus::Gauge* connections_;
+  prometheus::Counter* refused_;
+  prometheus::Counter* unknown_fields_;
+  prometheus::Histogram* first_token_;
+  prometheus::Histogram* inter_token_;
+  prometheus::Histogram* end_to_end_;
+  prometheus::Histogram* queue_time_;
+  std::array<prometheus::Counter*, 3> generated_;  ///< By Result.
+};
+
+[[nodiscard]] Result result_of(engine::FinishReason reason);
+
+}  // namespace spel::server

@@ -1,0 +1,139 @@
+#include "server/model_loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <sched.h>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "config/base/error.h"
+#include "engine/model/forward.h"
+#include "engine/model/weights.h"
+#include "kernels/kernels.h"
+#include "kernels/thread_pool.h"
+
+namespace spel::server {
+namespace {
+
+/// What the models refer to and must not outlive.
+struct Rig {
+  Rig(std::size_t target_threads, std::size_t draft_threads)
+      : target_pool(target_threads), draft_pool(draft_threads) {}
+
+  kernels::ThreadPool target_pool;
+  kernels::ThreadPool draft_pool;
+};
+
+std::shared_ptr<const engine::Tokenizer> make_tokenizer(const engine::ModelConfig& model) {
+  if (model.tokenizer == "ascii") {
+    return engine::make_ascii_tokenizer();
+  }
+  throw Error(ErrorCode::kCorrupt,
+              "tokenizer \"" + model.tokenizer + "\" is not one this build knows: ascii");
+}
+
+const kernels::Kernels& select_kernels(const config::ServerConfig& config) {
+  return kernels::Kernels::select(config.isa == "auto" ? std::nullopt
+                                                       : kernels::parse_isa(config.isa));
+}
+
+kernels::TernaryKernel select_ternary(const config::ServerConfig& config) {
+  for (const auto kernel : {kernels::TernaryKernel::kAddsub, kernels::TernaryKernel::kScalar}) {
+    if (config.kernel == kernels::ternary_kernel_name(kernel)) {
+      return kernel;
+    }
+  }
+  return kernels::TernaryKernel::kDotprod;
+}
+
+std::uint64_t dense_bytes(const engine::ModelWeights& weights) {
+  std::uint64_t bytes = weights.shared.lm_head.bytes() + weights.shared.embedding.size() * 4;
+  for (const engine::TargetLayer& layer : weights.target) {
+    bytes += layer.qkv.bytes() + layer.out.bytes() + layer.gate_up.bytes() + layer.down.bytes();
+  }
+  for (const engine::DraftLayer& layer : weights.draft) {
+    bytes += layer.qkv.packed().size() + layer.out.packed().size() + layer.gate_up.packed().size() +
+             layer.down.packed().size();
+  }
+  return bytes;
+}
+
+engine::EngineConfig engine_config(const config::ServerConfig& config) {
+  engine::EngineConfig result;
+  result.sequences = config.sequences;
+  result.queue_capacity = config.queue;
+  result.prefill_chunk = config.prefill_chunk;
+  result.prefix_cache_entries = config.prefix_cache;
+  return result;
+}
+
+}  // namespace
+
+std::size_t physical_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+    return 1;
+  }
+  // Hyper-threads of one core share its first line of siblings.
+  std::set<std::string> cores;
+  std::size_t unknown = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) {
+      continue;
+    }
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                       "/topology/thread_siblings_list");
+    std::string siblings;
+    if (std::getline(file, siblings)) {
+      cores.insert(siblings);
+    } else {
+      ++unknown;
+    }
+  }
+  return std::max<std::size_t>(cores.size() + unknown, 1);
+}
+
+std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) {
+  const auto dtype =
+      config.weights_dtype == "f32" ? engine::WeightsDtype::kF32 : engine::WeightsDtype::kBf16;
+  const auto weights = engine::load_model(config.model, dtype);
+  const engine::ModelConfig& shape = weights->config;
+
+  auto backend = std::make_unique<Backend>();
+  backend->model_id = config.name.empty() ? shape.name : config.name;
+  backend->created = std::chrono::duration_cast<std::chrono::seconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+  backend->parameters = shape.target_parameters();
+  backend->draft_parameters = weights->draft.empty() ? 0 : shape.draft_parameters();
+  backend->weight_bytes = dense_bytes(*weights);
+  backend->weights_dtype = config.weights_dtype;
+  backend->fingerprint = "spel-" + weights->sha256.substr(0, 12);
+  backend->numerics = config.numerics;
+  backend->target_threads = config.target_threads == 0 ? physical_cores() : config.target_threads;
+  backend->draft_threads = config.draft_threads;
+
+  const kernels::Kernels& kernels = select_kernels(config);
+  backend->isa = kernels::isa_name(kernels.isa());
+  const kernels::TernaryKernel ternary = select_ternary(config);
+  backend->kernel = kernels::ternary_kernel_name(ternary);
+
+  auto rig = std::make_shared<Rig>(backend->target_threads, backend->draft_threads);
+  engine::ModelOptions options;
+  options.max_seq = std::min<std::size_t>(config.max_seq, shape.max_seq);
+  options.ternary = ternary;
+  auto target = engine::make_target_model(weights, kernels, rig->target_pool, options);
+  std::unique_ptr<engine::CausalModel> draft;
+  if (!weights->draft.empty()) {
+    draft = engine::make_draft_model(weights, kernels, rig->draft_pool, options);
+  }
+  backend->resources = std::move(rig);
+  backend->engine = std::make_unique<engine::Engine>(engine_config(config), std::move(target),
+                                                     std::move(draft), make_tokenizer(shape));
+  return backend;
+}
+
+}  // namespace spel::server

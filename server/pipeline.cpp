@@ -1,0 +1,168 @@
+#include "server/pipeline.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "config/base/limits.h"
+#include "proto/error_body.h"
+#include "proto/text_assembler.h"
+#include "server/translate.h"
+
+namespace spel::server {
+namespace {
+
+using proto::GenerationOptions;
+using proto::RequestError;
+
+std::uint64_t random_seed() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32U) | random();
+}
+
+void check_request(const GenerationOptions& options, std::size_t prompts, const Backend& backend) {
+  if (!options.model.empty() && options.model != backend.model_id) {
+    throw RequestError(proto::model_not_found(options.model));
+  }
+  if (options.notebank) {
+    throw RequestError(proto::not_supported("NoteBank is not part of this build", "notebank"));
+  }
+  const engine::EngineConfig& limits = backend.engine->config();
+  const std::size_t most = limits.sequences + limits.queue_capacity;
+  if (prompts * options.n > most) {
+    throw RequestError(proto::invalid_request(
+        "prompts times n is " + std::to_string(prompts * options.n) +
+            "; this server holds at most " + std::to_string(most) + " generations at once",
+        "n"));
+  }
+}
+
+engine::SpeculationParams speculation_of(const proto::SpeculationOptions& options,
+                                         const config::ServerConfig& config) {
+  engine::SpeculationParams params;
+  params.enabled = options.enabled.value_or(config.spec_k > 0);
+  const std::size_t fallback = config.spec_k > 0 ? config.spec_k : limits::kSpecKDefault;
+  params.k = options.k.value_or(fallback);
+  params.governor = to_engine(options.governor.value_or(governor_of(config.governor)));
+  params.alpha_threshold = options.alpha_threshold.value_or(config.alpha_threshold);
+  params.window = options.window.value_or(config.governor_window);
+  return params;
+}
+
+/// All but prompt, max_tokens and seed.
+engine::GenerationRequest common_request(const GenerationOptions& options,
+                                         const config::ServerConfig& config) {
+  engine::GenerationRequest request;
+  engine::SamplingParams& sampling = request.sampling;
+  sampling.temperature = options.temperature;
+  sampling.top_k = options.top_k;
+  sampling.top_p = options.top_p;
+  sampling.min_p = options.min_p;
+  sampling.repetition_penalty = options.repetition_penalty;
+  sampling.presence_penalty = options.presence_penalty;
+  sampling.frequency_penalty = options.frequency_penalty;
+  sampling.logit_bias = options.logit_bias;
+  request.speculation = speculation_of(options.speculation, config);
+  request.stop = options.stop;
+  request.stop_token_ids = options.stop_token_ids;
+  request.ignore_eos = options.ignore_eos;
+  request.logprobs = options.logprobs;
+  request.deadline = engine::Clock::now() + config.request_timeout;
+  return request;
+}
+
+GenerationPlan start_plan(const GenerationOptions& options) {
+  GenerationPlan plan;
+  plan.stream = options.stream;
+  plan.include_usage = options.stream_options.include_usage;
+  plan.with_logprobs = options.logprobs.has_value();
+  plan.with_token_ids = options.return_token_ids;
+  return plan;
+}
+
+void add_choices(GenerationPlan& plan, const GenerationOptions& options,
+                 engine::GenerationRequest request, std::string echo, std::uint64_t seed,
+                 std::size_t max_seq) {
+  const std::size_t prompt_tokens = request.prompt.size();
+  if (prompt_tokens + 1 > max_seq) {
+    throw RequestError(proto::context_overflow(prompt_tokens, max_seq));
+  }
+  const std::size_t room = max_seq - prompt_tokens;
+  request.max_tokens = std::min(options.max_tokens.value_or(room), room);
+  for (std::size_t i = 0; i < options.n; ++i) {
+    PlannedChoice choice;
+    choice.request = request;
+    choice.request.sampling.seed = choice_seed(seed, i);
+    choice.new_prompt = i == 0;
+    choice.echo = echo;
+    plan.choices.push_back(std::move(choice));
+  }
+}
+
+std::string text_of(const std::vector<engine::TokenId>& tokens,
+                    const engine::Tokenizer& tokenizer) {
+  std::string bytes;
+  for (const engine::TokenId token : tokens) {
+    bytes += tokenizer.bytes(token);
+  }
+  return proto::to_valid_utf8(bytes);
+}
+
+std::uint64_t seed_of(const GenerationOptions& options) {
+  return options.seed ? static_cast<std::uint64_t>(*options.seed) : random_seed();
+}
+
+}  // namespace
+
+std::uint64_t choice_seed(std::uint64_t seed, std::size_t index) {
+  if (index == 0) {
+    return seed;
+  }
+  // splitmix64: distinct for every index, and far apart.
+  std::uint64_t z = seed + 0x9e3779b97f4a7c15ULL * index;
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31U);
+}
+
+GenerationPlan plan_completion(const proto::CompletionRequest& request, const Backend& backend,
+                               const config::ServerConfig& config) {
+  const engine::Engine& engine = *backend.engine;
+  check_request(request.options, request.prompts.size(), backend);
+  proto::check_token_ids(request, engine.vocab_size());
+  GenerationPlan plan = start_plan(request.options);
+  plan.echo = request.echo;
+  engine::GenerationRequest common = common_request(request.options, config);
+  common.prompt_logprobs = request.echo && request.options.logprobs.has_value();
+  const std::uint64_t seed = seed_of(request.options);
+  for (const proto::Prompt& prompt : request.prompts) {
+    engine::GenerationRequest one = common;
+    std::string echo;
+    if (const auto* text = std::get_if<std::string>(&prompt)) {
+      one.prompt = encode(engine.tokenizer(), *text, "prompt");
+      echo = request.echo ? *text : std::string();
+    } else {
+      one.prompt = std::get<std::vector<proto::TokenId>>(prompt);
+      echo = request.echo ? text_of(one.prompt, engine.tokenizer()) : std::string();
+    }
+    add_choices(plan, request.options, std::move(one), std::move(echo), seed, engine.max_seq());
+  }
+  return plan;
+}
+
+GenerationPlan plan_chat(const proto::ChatRequest& request, const Backend& backend,
+                         const config::ServerConfig& config) {
+  const engine::Engine& engine = *backend.engine;
+  check_request(request.options, 1, backend);
+  proto::check_token_ids(request.options, engine.vocab_size());
+  GenerationPlan plan = start_plan(request.options);
+  engine::GenerationRequest one = common_request(request.options, config);
+  plan.own_stop = proto::plain_chat_stop();
+  one.stop.push_back(plan.own_stop);
+  one.prompt = encode(engine.tokenizer(), proto::plain_chat_prompt(request.messages), "messages");
+  add_choices(plan, request.options, std::move(one), {}, seed_of(request.options),
+              engine.max_seq());
+  return plan;
+}
+
+}  // namespace spel::server

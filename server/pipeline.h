@@ -1,0 +1,48 @@
+// From a request of the wire to requests for the engine.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/server_config.h"
+#include "engine/request.h"
+#include "proto/chat.h"
+#include "proto/completion.h"
+#include "server/backend.h"
+
+namespace spel::server {
+
+/// One choice of an answer.
+struct PlannedChoice {
+  engine::GenerationRequest request;
+  /// Its prompt is not that of the choice before: its tokens are counted.
+  bool new_prompt = true;
+  std::string echo;  ///< The prompt's text, when the choice begins with it.
+};
+
+/// What a client asked for, ready to be submitted.
+struct GenerationPlan {
+  std::vector<PlannedChoice> choices;
+  bool echo = false;
+  bool stream = false;
+  bool include_usage = false;
+  bool with_logprobs = false;
+  bool with_token_ids = false;
+  std::string own_stop;  ///< A stop string the client did not ask for and is not told about.
+};
+
+/// Throw proto::RequestError: 404 for another model, 400 with both counts for a prompt that does
+/// not fit, 400 for ids outside the vocabulary, text without tokens or more choices than the server
+/// can ever hold. Nothing has been submitted then.
+[[nodiscard]] GenerationPlan plan_completion(const proto::CompletionRequest& request,
+                                             const Backend& backend,
+                                             const config::ServerConfig& config);
+[[nodiscard]] GenerationPlan plan_chat(const proto::ChatRequest& request, const Backend& backend,
+                                       const config::ServerConfig& config);
+
+/// The seed of choice `index` of a prompt: the client's own for the first, so that it gives what a
+/// request for one choice gives.
+[[nodiscard]] std::uint64_t choice_seed(std::uint64_t seed, std::size_t index);
+
+}  // namespace spel::server

@@ -1,0 +1,135 @@
+#include "server/request_reader.h"
+
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <utility>
+
+namespace spel::server {
+namespace {
+
+namespace http = boost::beast::http;
+
+/// Empty lines before a request, which old clients send after a body, are skipped: this many bytes.
+constexpr std::size_t kLeadingBlankMax = 8;
+
+proto::ApiError too_large(std::size_t limit) {
+  return proto::http_error(413, "the body is larger than " + std::to_string(limit) + " bytes");
+}
+
+}  // namespace
+
+RequestReader::Outcome RequestReader::refuse(proto::ApiError error) {
+  refusal_ = std::move(error);
+  return Outcome::kRefused;
+}
+
+Task<RequestReader::Outcome> RequestReader::more(Clock::time_point deadline) {
+  const Connection::Fill fill = co_await connection_.fill(deadline);
+  if (fill == Connection::Fill::kData) {
+    co_return Outcome::kOk;
+  }
+  // A connection on which nothing came is closed without a word: a client may be about to use it
+  // and would take the answer for that of its next request.
+  if (fill == Connection::Fill::kTimedOut && !idle_) {
+    co_return refuse(proto::http_error(408, "the request came too slowly"));
+  }
+  co_return Outcome::kClosed;
+}
+
+Task<RequestReader::Outcome> RequestReader::read_head(Clock::time_point first_byte_by) {
+  idle_ = true;
+  std::size_t blank = 0;
+  while (true) {
+    while (connection_.pending().starts_with("\r\n") && blank < kLeadingBlankMax) {
+      connection_.consume(2);
+      blank += 2;
+    }
+    if (!connection_.pending().empty() && connection_.pending() != "\r") {
+      break;
+    }
+    const Outcome outcome = co_await more(first_byte_by);
+    if (outcome != Outcome::kOk) {
+      co_return outcome;
+    }
+  }
+  idle_ = false;
+
+  const Clock::time_point deadline = Clock::now() + config_.header_timeout;
+  HeadScanner scanner({config_.header_bytes, config_.header_fields});
+  while (true) {
+    const HeadScanner::State state = scanner.scan(connection_.pending());
+    if (state == HeadScanner::State::kRefused) {
+      co_return refuse(scanner.refusal());
+    }
+    if (state == HeadScanner::State::kComplete) {
+      break;
+    }
+    const Outcome outcome = co_await more(deadline);
+    if (outcome != Outcome::kOk) {
+      co_return outcome;
+    }
+  }
+  head_bytes_ = connection_.pending().substr(0, scanner.size());
+  connection_.consume(scanner.size());
+  auto checked = check_head(head_bytes_);
+  if (auto* error = std::get_if<proto::ApiError>(&checked)) {
+    co_return refuse(std::move(*error));
+  }
+  head_ = std::move(std::get<Head>(checked));
+  if (head_.content_length.value_or(0) > config_.body_bytes) {
+    co_return refuse(too_large(config_.body_bytes));
+  }
+  co_return Outcome::kOk;
+}
+
+Task<RequestReader::Outcome> RequestReader::read_body() {
+  if (!head_.has_body()) {
+    co_return Outcome::kOk;
+  }
+  http::request_parser<http::string_body> parser;
+  parser.header_limit(static_cast<std::uint32_t>(config_.header_bytes));
+  parser.body_limit(config_.body_bytes);
+  IoError error;
+  (void)parser.put(net::buffer(head_bytes_), error);
+  if (error || !parser.is_header_done()) {
+    co_return refuse(proto::http_error(400, "the header is malformed"));
+  }
+  parser.eager(true);
+  const Clock::time_point deadline = Clock::now() + config_.body_timeout;
+  std::size_t wire = 0;
+  while (!parser.is_done()) {
+    const std::string_view pending = connection_.pending();
+    std::size_t used = 0;
+    if (!pending.empty()) {
+      error = {};
+      used = parser.put(net::buffer(pending.data(), pending.size()), error);
+      connection_.consume(used);
+      wire += used;
+    }
+    if (error == http::error::body_limit) {
+      co_return refuse(too_large(config_.body_bytes));
+    }
+    if (error && error != http::error::need_more) {
+      co_return refuse(proto::http_error(400, "the body's framing is malformed"));
+    }
+    if (wire > config_.wire_bytes) {
+      co_return refuse(proto::http_error(413, "the body's framing is larger than allowed"));
+    }
+    if (parser.is_done()) {
+      break;
+    }
+    if (used == 0 || connection_.pending().empty()) {
+      if (connection_.full()) {
+        co_return refuse(proto::http_error(400, "a chunk header is too long"));
+      }
+      const Outcome outcome = co_await more(deadline);
+      if (outcome != Outcome::kOk) {
+        co_return outcome;
+      }
+    }
+  }
+  head_.request.body = std::move(parser.get().body());
+  co_return Outcome::kOk;
+}
+
+}  // namespace spel::server

@@ -1,0 +1,78 @@
+#include "server/translate.h"
+
+#include "config/base/error.h"
+#include "proto/error_body.h"
+
+namespace spel::server {
+
+proto::Governor governor_of(std::string_view name) {
+  if (name == "off") {
+    return proto::Governor::kOff;
+  }
+  return name == "trip" ? proto::Governor::kTrip : proto::Governor::kAdaptive;
+}
+
+engine::GovernorKind to_engine(proto::Governor governor) {
+  switch (governor) {
+    case proto::Governor::kOff:
+      return engine::GovernorKind::kOff;
+    case proto::Governor::kTrip:
+      return engine::GovernorKind::kTrip;
+    case proto::Governor::kAdaptive:
+      break;
+  }
+  return engine::GovernorKind::kAdaptive;
+}
+
+proto::Governor to_wire(engine::GovernorKind governor) {
+  switch (governor) {
+    case engine::GovernorKind::kOff:
+      return proto::Governor::kOff;
+    case engine::GovernorKind::kTrip:
+      return proto::Governor::kTrip;
+    case engine::GovernorKind::kAdaptive:
+      break;
+  }
+  return proto::Governor::kAdaptive;
+}
+
+proto::Receipt to_receipt(const engine::GenerationStats& stats) {
+  proto::Receipt receipt;
+  receipt.prompt_tokens = stats.prompt_tokens;
+  receipt.cached_tokens = stats.cached_tokens;
+  receipt.completion_tokens = stats.completion_tokens;
+  receipt.prompt_seconds = stats.prefill_seconds;
+  receipt.decode_seconds = stats.decode_seconds;
+  receipt.draft_enabled = stats.draft_enabled;
+  receipt.draft_reason = stats.draft_reason;
+  receipt.k = stats.k;
+  receipt.governor = to_wire(stats.governor);
+  receipt.rounds = stats.rounds;
+  receipt.ar_rounds = stats.ar_rounds;
+  receipt.proposed = stats.proposed;
+  receipt.accepted = stats.accepted;
+  receipt.discarded = stats.discarded;
+  receipt.accepted_by_position = stats.accepted_by_position;
+  receipt.trips = stats.trips;
+  receipt.resumes = stats.resumes;
+  receipt.c = stats.c;
+  receipt.v = stats.v;
+  receipt.tokens_per_second = stats.tokens_per_second();
+  receipt.speedup = stats.speedup();
+  return receipt;
+}
+
+proto::JsonLimits json_limits(const config::ServerConfig& config) {
+  return {.bytes = config.body_bytes, .depth = config.json_depth};
+}
+
+std::vector<engine::TokenId> encode(const engine::Tokenizer& tokenizer, std::string_view text,
+                                    const std::string& param) {
+  try {
+    return tokenizer.encode(text);
+  } catch (const Error& error) {
+    throw proto::RequestError(proto::invalid_request(error.what(), param, "no_token"));
+  }
+}
+
+}  // namespace spel::server

@@ -1,0 +1,30 @@
+// Between the wire's types, the configuration's and the engine's.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/server_config.h"
+#include "engine/request.h"
+#include "engine/tokenizer.h"
+#include "proto/generation.h"
+#include "proto/json_text.h"
+#include "proto/receipt.h"
+
+namespace spel::server {
+
+/// A name the configuration has already checked.
+[[nodiscard]] proto::Governor governor_of(std::string_view name);
+[[nodiscard]] engine::GovernorKind to_engine(proto::Governor governor);
+[[nodiscard]] proto::Governor to_wire(engine::GovernorKind governor);
+
+[[nodiscard]] proto::Receipt to_receipt(const engine::GenerationStats& stats);
+
+[[nodiscard]] proto::JsonLimits json_limits(const config::ServerConfig& config);
+
+/// Throws RequestError (400) naming `param` for text the model has no tokens for.
+[[nodiscard]] std::vector<engine::TokenId> encode(const engine::Tokenizer& tokenizer,
+                                                  std::string_view text, const std::string& param);
+
+}  // namespace spel::server

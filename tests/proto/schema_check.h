@@ -1,0 +1,16 @@
+// Checks a JSON value against a schema of openapi.yaml.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace spel::proto {
+
+/// Where and how `value` breaks components/schemas/`name` of `document`; empty: it does not. Knows
+/// the keywords openapi.yaml uses, and reports others as violations.
+[[nodiscard]] std::vector<std::string> schema_violations(const nlohmann::json& document,
+                                                         const std::string& name,
+                                                         const nlohmann::json& value);
+
+}  // namespace spel::proto
