@@ -1,10 +1,12 @@
 // The `spel` binary: a table of subcommands.
 #include <array>
 #include <cstdio>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/tools/tool.h"
 #include "server/constants.h"
 #include "server/serve.h"
 
@@ -18,8 +20,19 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
+template <auto Tool>
+int run_tool(const Arguments& arguments) {
+  return Tool(arguments, {std::cout, std::cerr});
+}
+
+namespace tools = spel::engine::tools;
+
 constexpr std::array kSubcommands{
     Subcommand{"serve", "run the server; see spel serve --help", &spel::server::serve},
+    Subcommand{"verify-weights", "check a model against its golden logits",
+               &run_tool<&tools::verify_weights_main>},
+    Subcommand{"convert", "turn a model directory into a SPELW001 file or back",
+               &run_tool<&tools::convert_weights_main>},
 };
 
 void print_usage(std::FILE* out) {

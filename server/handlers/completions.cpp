@@ -175,29 +175,30 @@ Task<void> generate(HandlerContext context, Exchange& exchange, const AnswerForm
   }
 }
 
-Task<void> complete(HandlerContext context, Exchange& exchange) {
+GenerationPlan read_completion(const HandlerContext& context, Exchange& exchange) {
   const proto::CompletionRequest request =
-      proto::parse_completion_request(exchange.request().body, json_limits(context.config));
+      proto::parse_completion_request(exchange.take_body(), json_limits(context.config));
   context.metrics.count_unknown_fields(request.options.unknown_fields);
-  GenerationPlan plan = plan_completion(request, *context.lifecycle.backend(), context.config);
-  co_await generate(context, exchange, kCompletionForm, std::move(plan));
+  return plan_completion(request, *context.lifecycle.backend(), context.config);
 }
 
-Task<void> chat(HandlerContext context, Exchange& exchange) {
+GenerationPlan read_chat(const HandlerContext& context, Exchange& exchange) {
   const proto::ChatRequest request =
-      proto::parse_chat_request(exchange.request().body, json_limits(context.config));
+      proto::parse_chat_request(exchange.take_body(), json_limits(context.config));
   context.metrics.count_unknown_fields(request.options.unknown_fields);
-  GenerationPlan plan = plan_chat(request, *context.lifecycle.backend(), context.config);
-  co_await generate(context, exchange, kChatForm, std::move(plan));
+  return plan_chat(request, *context.lifecycle.backend(), context.config);
 }
 
 }  // namespace
 
 void add_completion_routes(Router& router, const HandlerContext& context) {
-  router.add(Verb::post, "/v1/completions", {},
-             AsyncHandler([context](Exchange& exchange) { return complete(context, exchange); }));
-  router.add(Verb::post, "/v1/chat/completions", {},
-             AsyncHandler([context](Exchange& exchange) { return chat(context, exchange); }));
+  router.add(Verb::post, "/v1/completions", {}, AsyncHandler([context](Exchange& exchange) {
+               return generate(context, exchange, kCompletionForm,
+                               read_completion(context, exchange));
+             }));
+  router.add(Verb::post, "/v1/chat/completions", {}, AsyncHandler([context](Exchange& exchange) {
+               return generate(context, exchange, kChatForm, read_chat(context, exchange));
+             }));
 }
 
 }  // namespace spel::server
