@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdio>
 #include <iostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,19 +21,19 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
-template <auto Tool>
-int run_tool(const Arguments& arguments) {
-  return Tool(arguments, {std::cout, std::cerr});
-}
+using Tool = int (*)(std::span<const std::string>, spel::engine::tools::ToolStreams);
 
-namespace tools = spel::engine::tools;
+template <Tool tool>
+int run_tool(const Arguments& arguments) {
+  return tool(arguments, {std::cout, std::cerr});
+}
 
 constexpr std::array kSubcommands{
     Subcommand{"serve", "run the server; see spel serve --help", &spel::server::serve},
-    Subcommand{"verify-weights", "check a model against its golden logits",
-               &run_tool<&tools::verify_weights_main>},
-    Subcommand{"convert", "turn a model directory into a SPELW001 file or back",
-               &run_tool<&tools::convert_weights_main>},
+    Subcommand{"verify-weights", "check a model file against its golden logits",
+               &run_tool<&spel::engine::tools::verify_weights_main>},
+    Subcommand{"convert", "write a model in another form, or random weights",
+               &run_tool<&spel::engine::tools::convert_weights_main>},
 };
 
 void print_usage(std::FILE* out) {

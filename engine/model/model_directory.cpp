@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "config/base/error.h"
@@ -240,6 +241,7 @@ std::unique_ptr<ModelSource> parse_model_directory(const ModelDirectoryBytes& fi
 }
 
 std::unique_ptr<ModelSource> open_model_directory(const std::filesystem::path& path) {
+  using std::filesystem::file_type;
   std::vector<MappedFile> mapped;
   const auto map = [&](const char* name) { return mapped.emplace_back(path / name).bytes(); };
   ModelDirectoryBytes files;
@@ -247,10 +249,12 @@ std::unique_ptr<ModelSource> open_model_directory(const std::filesystem::path& p
   files.config = map(kConfigName);
   files.target = map(kTargetName);
   files.draft = map(kDraftName);
-  if (std::filesystem::exists(path / kGoldenName)) {
+  // An optional file that is there but cannot be read is an error, not an absence.
+  std::error_code ignored;
+  if (std::filesystem::status(path / kGoldenName, ignored).type() != file_type::not_found) {
     files.golden = map(kGoldenName);
   }
-  if (std::filesystem::exists(path / kSumsName)) {
+  if (std::filesystem::status(path / kSumsName, ignored).type() != file_type::not_found) {
     files.sums = map(kSumsName);
   }
   return std::make_unique<DirectorySource>(files, std::move(mapped));

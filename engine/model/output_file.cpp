@@ -104,8 +104,11 @@ void OutputFile::commit() {
 
 OutputDirectory::OutputDirectory(std::filesystem::path target)
     : target_(without_trailing_slash(std::move(target))) {
-  if (std::filesystem::exists(target_) &&
-      !(std::filesystem::is_directory(target_) && std::filesystem::is_empty(target_))) {
+  std::error_code error;
+  const auto type = std::filesystem::symlink_status(target_, error).type();
+  if (type != std::filesystem::file_type::not_found &&
+      (type != std::filesystem::file_type::directory ||
+       !std::filesystem::is_empty(target_, error))) {
     throw Error(ErrorCode::kInvalidArgument,
                 target_.string() + " exists; expected a new name or an empty directory");
   }

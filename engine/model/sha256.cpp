@@ -4,6 +4,11 @@
 #include <bit>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 namespace spel::engine {
 namespace {
 
@@ -22,7 +27,7 @@ std::uint32_t big_endian_word(const std::byte* p) {
          std::to_integer<std::uint32_t>(p[2]) << 8 | std::to_integer<std::uint32_t>(p[3]);
 }
 
-void compress(std::array<std::uint32_t, 8>& state, const std::byte* block) {
+void compress_block(std::array<std::uint32_t, 8>& state, const std::byte* block) {
   std::array<std::uint32_t, 64> w;
   for (std::size_t i = 0; i < 16; ++i) {
     w[i] = big_endian_word(block + 4 * i);
@@ -54,7 +59,78 @@ void compress(std::array<std::uint32_t, 8>& state, const std::byte* block) {
   }
 }
 
+void compress_portable(std::array<std::uint32_t, 8>& state, const std::byte* data,
+                       std::size_t blocks) {
+  for (std::size_t i = 0; i < blocks; ++i) {
+    compress_block(state, data + 64 * i);
+  }
+}
+
+#if defined(__x86_64__)
+
+bool has_sha_instructions() {
+  constexpr unsigned kLeaf = 7;
+  constexpr unsigned kShaBit = 1U << 29;    // CPUID.7.0:EBX
+  constexpr unsigned kSse41Bit = 1U << 19;  // CPUID.1:ECX
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  const bool sha = __get_cpuid_count(kLeaf, 0, &a, &b, &c, &d) != 0 && (b & kShaBit) != 0;
+  const bool sse41 = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & kSse41Bit) != 0;
+  return sha && sse41;
+}
+
+/// The instructions want the state as (a, b, e, f) and (c, d, g, h), high word first.
+__attribute__((target("sha,sse4.1"))) void compress_x86(std::array<std::uint32_t, 8>& state,
+                                                        const std::byte* data, std::size_t blocks) {
+  auto* const words = reinterpret_cast<__m128i*>(state.data());
+  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0bLL, 0x0405060700010203LL);
+  const __m128i cdab = _mm_shuffle_epi32(_mm_loadu_si128(words), 0xB1);
+  const __m128i efgh = _mm_shuffle_epi32(_mm_loadu_si128(words + 1), 0x1B);
+  __m128i abef = _mm_alignr_epi8(cdab, efgh, 8);
+  __m128i cdgh = _mm_blend_epi16(efgh, cdab, 0xF0);
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const auto* const input = reinterpret_cast<const __m128i*>(data + 64 * block);
+    const __m128i abef_before = abef;
+    const __m128i cdgh_before = cdgh;
+    __m128i w[16];  // Four message words each.
+    for (std::size_t i = 0; i < 16; ++i) {
+      if (i < 4) {
+        w[i] = _mm_shuffle_epi8(_mm_loadu_si128(input + i), big_endian);
+      } else {
+        const __m128i partial = _mm_add_epi32(_mm_sha256msg1_epu32(w[i - 4], w[i - 3]),
+                                              _mm_alignr_epi8(w[i - 1], w[i - 2], 4));
+        w[i] = _mm_sha256msg2_epu32(partial, w[i - 1]);
+      }
+      const auto* const constants =
+          reinterpret_cast<const __m128i*>(kRoundConstants.data() + 4 * i);
+      const __m128i sum = _mm_add_epi32(w[i], _mm_loadu_si128(constants));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0E));
+    }
+    abef = _mm_add_epi32(abef, abef_before);
+    cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  }
+  const __m128i feba = _mm_shuffle_epi32(abef, 0x1B);
+  const __m128i dchg = _mm_shuffle_epi32(cdgh, 0xB1);
+  _mm_storeu_si128(words, _mm_blend_epi16(feba, dchg, 0xF0));
+  _mm_storeu_si128(words + 1, _mm_alignr_epi8(dchg, feba, 8));
+}
+
+#endif
+
 }  // namespace
+
+Sha256::Sha256(Sha256Code code) : compress_(compress_portable) {
+#if defined(__x86_64__)
+  if (code == Sha256Code::kFastest && has_sha_instructions()) {
+    compress_ = compress_x86;
+  }
+#else
+  (void)code;  // No other code here.
+#endif
+}
 
 void Sha256::update(std::span<const std::byte> bytes) {
   if (bytes.empty()) {
@@ -69,13 +145,12 @@ void Sha256::update(std::span<const std::byte> bytes) {
     if (pending_size_ < kBlockBytes) {
       return;
     }
-    compress(state_, pending_.data());
+    compress_(state_, pending_.data(), 1);
     pending_size_ = 0;
   }
-  while (bytes.size() >= kBlockBytes) {
-    compress(state_, bytes.data());
-    bytes = bytes.subspan(kBlockBytes);
-  }
+  const std::size_t blocks = bytes.size() / kBlockBytes;
+  compress_(state_, bytes.data(), blocks);
+  bytes = bytes.subspan(blocks * kBlockBytes);
   if (!bytes.empty()) {
     std::memcpy(pending_.data(), bytes.data(), bytes.size());
     pending_size_ = bytes.size();

@@ -1,6 +1,7 @@
 #include <limits>
 #include <memory>
 #include <ostream>
+#include <system_error>
 
 #include "config/base/error.h"
 #include "engine/model/convert.h"
@@ -25,7 +26,8 @@ constexpr const char* kUsage =
     "  --golden   compute the golden logits anew with this build instead of copying SRC's\n";
 
 ModelForm form_of(const std::filesystem::path& path) {
-  return std::filesystem::is_directory(path) ? ModelForm::kDirectory : ModelForm::kSpelw;
+  std::error_code ignored;  // Opening the file will say what is wrong with it.
+  return std::filesystem::is_directory(path, ignored) ? ModelForm::kDirectory : ModelForm::kSpelw;
 }
 
 ModelForm requested_form(const Options& options) {
