@@ -1,5 +1,6 @@
 #include "server/completion_stream.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -84,9 +85,11 @@ void ChoiceReader::on_token(engine::TokenEvent& event) {
 
 void ChoiceReader::on_finish(engine::FinishEvent event) {
   add_piece(assembler_.finish(event.text_bytes));
-  fresh_.finish_reason = event.reason == engine::FinishReason::kLength
-                             ? proto::FinishReason::kLength
-                             : proto::FinishReason::kStop;
+  if (event.reason == engine::FinishReason::kLength) {
+    fresh_.finish_reason = proto::FinishReason::kLength;
+  } else if (event.reason == engine::FinishReason::kStop) {
+    fresh_.finish_reason = proto::FinishReason::kStop;
+  }
   if (event.stop_sequence != own_stop_) {
     fresh_.stop_reason = event.stop_sequence;
   }
@@ -204,6 +207,11 @@ Task<void> CompletionStream::finish() {
   while (!finished()) {
     co_await advance();
   }
+}
+
+bool CompletionStream::has_output() const {
+  return std::any_of(choices_.begin(), choices_.end(),
+                     [](const ChoiceReader& choice) { return choice.has_output(); });
 }
 
 std::optional<proto::ApiError> CompletionStream::error() const {

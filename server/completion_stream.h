@@ -84,6 +84,8 @@ class CompletionStream {
 
   [[nodiscard]] bool finished() const noexcept { return unfinished_ == 0; }
   [[nodiscard]] std::vector<ChoiceReader>& choices() noexcept { return choices_; }
+  /// Some choice has text to show.
+  [[nodiscard]] bool has_output() const;
   /// What went wrong with any of them; nothing if nothing did.
   [[nodiscard]] std::optional<proto::ApiError> error() const;
   /// Once finished.

@@ -145,6 +145,12 @@ Task<void> Connection::finish() {
   if (closed_) {
     co_return;
   }
+  if (reading_) {
+    transport_->cancel();  // TLS reads as well to say goodbye.
+    while (reading_) {
+      co_await read_done_.wait();
+    }
+  }
   watchdog_->write_deadline = Clock::now() + limits_.write_stall;
   co_await transport_->shutdown_send();
   watchdog_->write_deadline = Watchdog::kNever;

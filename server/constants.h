@@ -24,7 +24,7 @@ inline constexpr std::chrono::milliseconds kSpareTimeout{1000};
 /// A refused client may still be sending: what it sends is read and dropped for so long, since
 /// closing with unread bytes would reset the connection and lose the answer.
 inline constexpr std::chrono::milliseconds kLingerTimeout{2000};
-inline constexpr std::size_t kLingerBytes = 256 * 1024;
+inline constexpr std::size_t kLingerBytes = std::size_t{4} << 20;
 
 /// Read-ahead beyond a request's header: pipelined requests and body bytes.
 inline constexpr std::size_t kReadAheadBytes = 8 * 1024;

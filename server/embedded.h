@@ -5,9 +5,6 @@
 
 namespace spel::server::embedded {
 
-/// The live page.
+/// static/index.html: the live page.
 [[nodiscard]] std::string_view index_html();
-/// The description of the interface.
-[[nodiscard]] std::string_view openapi_json();
-
 }  // namespace spel::server::embedded

@@ -17,6 +17,8 @@ class Exchange {
   virtual ~Exchange() = default;
 
   [[nodiscard]] virtual const Request& request() const noexcept = 0;
+  /// The body, once: a request that waits in the queue must not hold it.
+  [[nodiscard]] virtual std::string take_body() = 0;
   [[nodiscard]] virtual const Executor& executor() const noexcept = 0;
 
   [[nodiscard]] virtual Task<bool> send(Response response) = 0;

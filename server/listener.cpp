@@ -67,6 +67,9 @@ Listener::Listener(net::io_context& io, ServerContext& context)
       too_many_(too_many_connections()) {}
 
 Listener::~Listener() {
+  if (unix_ && unix_->is_open()) {
+    ::unlink(context_.config.unix_socket.c_str());
+  }
   if (spare_fd_ >= 0) {
     ::close(spare_fd_);
   }

@@ -1,5 +1,6 @@
 #include "server/serve.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -84,18 +85,24 @@ int run(config::LoadedConfig loaded) {
     app.log().event(LogLevel::kInfo, "listening", {{"url", url}});
   }
   // Health checks are answered meanwhile, and a signal stops the wait.
-  bool failed = false;
-  std::thread loader([&app, &failed] {
+  std::atomic<bool> loading{true};
+  std::atomic<bool> failed{false};
+  std::thread loader([&app, &loading, &failed] {
     try {
       app.set_backend(load_backend(app.config()));
+      loading = false;
       announce(app);
     } catch (const std::exception& error) {
+      loading = false;
       failed = true;
       app.log().event(LogLevel::kError, std::string("cannot load the model: ") + error.what());
       (void)::kill(::getpid(), SIGTERM);
     }
   });
   const int status = wait_and_shut_down(app);
+  if (loading) {
+    std::_Exit(status);  // Reading a file cannot be interrupted, and nothing depends on it.
+  }
   loader.join();
   return failed ? EXIT_FAILURE : status;
 }

@@ -31,6 +31,7 @@ class Session final : public Exchange,
 
   // Exchange.
   [[nodiscard]] const Request& request() const noexcept override { return request_; }
+  [[nodiscard]] std::string take_body() override { return std::exchange(request_.body, {}); }
   [[nodiscard]] const Executor& executor() const noexcept override {
     return connection_->executor();
   }

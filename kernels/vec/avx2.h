@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <immintrin.h>
 
+#include "kernels/vec/interleave.h"
+
 namespace spel::kernels {
 namespace {
 
@@ -16,10 +18,13 @@ struct I16 {
   __m256i lo, hi;
 };
 
-constexpr int kMaxTileRows = 6;
+constexpr int kDenseTileRows = 6;
+constexpr std::size_t kPrefetchLines = 16;
 constexpr int dense_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
 constexpr int kMaskedFieldRows = 1;
 constexpr int masked_field_panels(int) { return 1; }
+constexpr int kTernaryTileRows = 6;
+constexpr int shifted_field_panels(int) { return 1; }
 constexpr int kFieldShift[4] = {0, 2, 4, 6};
 
 inline F16 load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }

@@ -86,16 +86,19 @@ class FrameWriter {
     return frames;
   }
 
-  /// Everything that can be shown now; the end of the stream when all choices have ended.
+  /// Everything that can be shown now; the end of the stream when all choices have ended well, an
+  /// error event when one has not.
   [[nodiscard]] std::string next() {
+    const std::optional<proto::ApiError> error = stream_.error();
     std::string frames;
     for (std::size_t i = 0; i < ended_.size(); ++i) {
       ChoiceReader& choice = stream_.choices()[i];
-      if (ended_[i] || (!choice.has_output() && !choice.finish())) {
+      const bool ends = choice.finish().has_value() && !error;
+      if (ended_[i] || (!choice.has_output() && !ends)) {
         continue;
       }
-      ended_[i] = choice.finish().has_value();
-      left_ -= ended_[i] ? 1U : 0U;
+      ended_[i] = ends;
+      left_ -= ends ? 1U : 0U;
       proto::ChunkTail chunk_tail = tail();
       std::optional<proto::Receipt> receipt;
       if (left_ == 0 && !plan_.include_usage) {
@@ -103,6 +106,9 @@ class FrameWriter {
         chunk_tail.receipt = &*receipt;
       }
       frames += proto::sse_data(form_.chunk(head_, choice.take(), chunk_tail));
+    }
+    if (error) {
+      return frames + proto::sse_error(*error);  // Not an end like any other: no [DONE].
     }
     if (left_ == 0) {
       if (plan_.include_usage) {
@@ -126,27 +132,26 @@ class FrameWriter {
 
 Task<void> answer_stream(Exchange& exchange, CompletionStream& stream, const AnswerForm& form,
                          const proto::ResponseHead& head, const GenerationPlan& plan) {
-  // The status line waits for the first event: until then an error can still be told as one.
+  // The status line waits for the first event: what fails before there is any output is an error
+  // with a status of its own.
   co_await stream.advance();
-  if (const auto error = stream.error()) {
-    stream.cancel();
+  const std::optional<proto::ApiError> early = stream.error();
+  if (early && !stream.has_output()) {
     co_await stream.finish();
-    throw proto::RequestError(*error);
+    throw proto::RequestError(*early);
   }
   FrameWriter writer(form, head, plan, stream);
   bool alive = co_await exchange.begin_stream(stream_head());
   std::string frames = writer.roles();
   while (alive) {
-    if (const auto error = stream.error()) {
-      // Not an end like any other: no [DONE], and the connection goes.
-      frames += proto::sse_error(*error);
-      (void)co_await exchange.write_stream(frames);
-      exchange.abort_stream();
-      break;
-    }
+    const bool failed = stream.error().has_value();
     frames += writer.next();
     alive = co_await exchange.write_stream(frames);
     frames.clear();
+    if (failed) {
+      exchange.abort_stream();
+      break;
+    }
     if (stream.finished()) {
       if (alive) {
         (void)co_await exchange.end_stream();
@@ -175,29 +180,30 @@ Task<void> generate(HandlerContext context, Exchange& exchange, const AnswerForm
   }
 }
 
-Task<void> complete(HandlerContext context, Exchange& exchange) {
+GenerationPlan read_completion(const HandlerContext& context, Exchange& exchange) {
   const proto::CompletionRequest request =
-      proto::parse_completion_request(exchange.request().body, json_limits(context.config));
+      proto::parse_completion_request(exchange.take_body(), json_limits(context.config));
   context.metrics.count_unknown_fields(request.options.unknown_fields);
-  GenerationPlan plan = plan_completion(request, *context.lifecycle.backend(), context.config);
-  co_await generate(context, exchange, kCompletionForm, std::move(plan));
+  return plan_completion(request, *context.lifecycle.backend(), context.config);
 }
 
-Task<void> chat(HandlerContext context, Exchange& exchange) {
+GenerationPlan read_chat(const HandlerContext& context, Exchange& exchange) {
   const proto::ChatRequest request =
-      proto::parse_chat_request(exchange.request().body, json_limits(context.config));
+      proto::parse_chat_request(exchange.take_body(), json_limits(context.config));
   context.metrics.count_unknown_fields(request.options.unknown_fields);
-  GenerationPlan plan = plan_chat(request, *context.lifecycle.backend(), context.config);
-  co_await generate(context, exchange, kChatForm, std::move(plan));
+  return plan_chat(request, *context.lifecycle.backend(), context.config);
 }
 
 }  // namespace
 
 void add_completion_routes(Router& router, const HandlerContext& context) {
-  router.add(Verb::post, "/v1/completions", {},
-             AsyncHandler([context](Exchange& exchange) { return complete(context, exchange); }));
-  router.add(Verb::post, "/v1/chat/completions", {},
-             AsyncHandler([context](Exchange& exchange) { return chat(context, exchange); }));
+  router.add(Verb::post, "/v1/completions", {}, AsyncHandler([context](Exchange& exchange) {
+               return generate(context, exchange, kCompletionForm,
+                               read_completion(context, exchange));
+             }));
+  router.add(Verb::post, "/v1/chat/completions", {}, AsyncHandler([context](Exchange& exchange) {
+               return generate(context, exchange, kChatForm, read_chat(context, exchange));
+             }));
 }
 
 }  // namespace spel::server

@@ -1,3 +1,4 @@
+#include "proto/openapi.h"
 #include "server/embedded.h"
 #include "server/handlers/handlers.h"
 
@@ -17,8 +18,9 @@ void add_page_routes(Router& router, const HandlerContext&) {
                response.add_header("Cache-Control", "no-cache");
                return response;
              }));
-  router.add(Verb::get, "/openapi.json", options, SyncHandler([](const Request&) {
-               return json_response(std::string(embedded::openapi_json()));
+  router.add(Verb::get, "/openapi.json", options,
+             SyncHandler([description = proto::openapi_json()](const Request&) {
+               return json_response(description);
              }));
 }
 

@@ -1,5 +1,6 @@
 // POST /v1/completions against a model whose output is written down: the whole chain from socket to
 // socket. Names in brackets are the public reports whose fault must not come back.
+#include <cmath>
 #include <gtest/gtest.h>
 
 #include "support.h"
@@ -7,17 +8,28 @@
 namespace spel::server::testing {
 namespace {
 
-const std::string& finish_of(const json& body) {
-  return body.at("choices").at(0).at("finish_reason").get_ref<const std::string&>();
+std::string finish_of(const json& body) { return body.at("choices").at(0).at("finish_reason"); }
+std::string text_of(const json& body) { return body.at("choices").at(0).at("text"); }
+
+/// Asks whole and streamed, expects both to agree, returns the whole body.
+json ask_both_ways(const TestServer& server, const json& request) {
+  const Reply reply = server.complete(request);
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  const json body = reply.parsed();
+  const Streamed streamed = server.stream(request);
+  EXPECT_TRUE(streamed.done);
+  EXPECT_EQ(streamed.text, text_of(body));
+  EXPECT_EQ(streamed.finish_reason, finish_of(body));
+  return body;
 }
 
-const std::string& text_of(const json& body) {
-  return body.at("choices").at(0).at("text").get_ref<const std::string&>();
+json ask_greedy(const std::string& prompt, int max_tokens) {
+  return {{"prompt", prompt}, {"max_tokens", max_tokens}, {"temperature", 0}};
 }
 
 TEST(Completion, AnswersWithTextUsageTimingsAndSpeculation) {
   const TestServer server(ascii_script("hello world"));
-  const Reply reply = server.complete({{"prompt", "say>"}, {"max_tokens", 5}, {"temperature", 0}});
+  const Reply reply = server.complete(ask_greedy("say>", 5));
   ASSERT_EQ(reply.status, 200) << reply.body;
   EXPECT_EQ(reply.header("content-type"), "application/json");
   const json body = reply.parsed();
@@ -31,16 +43,347 @@ TEST(Completion, AnswersWithTextUsageTimingsAndSpeculation) {
   EXPECT_TRUE(body.contains("timings"));
 }
 
-TEST(Completion, StreamSaysTheSameAsTheWholeAnswer) {
+TEST(Completion, StreamCarriesTheReceiptOnItsLastChunk) {
   const TestServer server(ascii_script("hello world"));
-  const json request = {{"prompt", "say>"}, {"max_tokens", 11}, {"temperature", 0}};
-  const Streamed streamed = server.stream(request);
-  EXPECT_EQ(streamed.text, text_of(server.complete(request).parsed()));
-  EXPECT_EQ(streamed.finish_reason, "length");
-  EXPECT_TRUE(streamed.done);
+  const Reply reply = server.complete({{"prompt", ">"}, {"max_tokens", 11}, {"stream", true}});
+  EXPECT_EQ(reply.header("content-type"), "text/event-stream; charset=utf-8");
+  EXPECT_EQ(reply.header("cache-control"), "no-cache");
+  EXPECT_TRUE(reply.body.ends_with("data: [DONE]\n\n"));
+  const Streamed streamed = parse_stream(reply.body);
+  EXPECT_EQ(streamed.text, "hello world");
   ASSERT_FALSE(streamed.chunks.empty());
-  EXPECT_EQ(streamed.chunks.back().at("usage").at("completion_tokens"), 11);
-  EXPECT_TRUE(streamed.chunks.back().contains("speculation"));
+  for (std::size_t i = 0; i + 1 < streamed.chunks.size(); ++i) {
+    EXPECT_FALSE(streamed.chunks[i].contains("usage"));
+  }
+  const json& last = streamed.chunks.back();
+  EXPECT_EQ(last.at("usage").at("completion_tokens"), 11);
+  EXPECT_TRUE(last.contains("timings"));
+  EXPECT_TRUE(last.contains("speculation"));
+}
+
+TEST(Completion, IncludeUsageAddsAChunkWithoutChoices) {
+  const TestServer server(ascii_script("hello"));
+  const Streamed streamed = server.stream(
+      {{"prompt", ">"}, {"max_tokens", 5}, {"stream_options", {{"include_usage", true}}}});
+  ASSERT_GE(streamed.chunks.size(), 2U);
+  EXPECT_TRUE(streamed.chunks.front().at("usage").is_null());
+  EXPECT_TRUE(streamed.chunks.back().at("choices").empty());
+  EXPECT_EQ(streamed.chunks.back().at("usage").at("completion_tokens"), 5);
+  EXPECT_TRUE(streamed.done);
+}
+
+// [TGI#1724] [TGI#1999] [llama.cpp#11538] [TGI#1039] [llama.cpp#9867] [vLLM#13087]
+TEST(Completion, StopStringsCutTheTextBeforeThem) {
+  struct Case {
+    std::vector<std::string> tokens;
+    json stop;
+    std::string text;
+  };
+  const std::vector<Case> cases = {
+      {{"1", " ", "2", " ", "3", " ", "4"}, "3", "1 2 "},
+      {{"4", "5", "6", "7", "8"}, json::array({"7"}), "456"},
+      {{"M", "N", " ", "O", " ", "P", " ", "Q", " ", "R"}, "O P Q", "MN "},
+      {{"Par", "is", "x"}, "Pari", ""},
+      {{"x", "Par", "is", "x"}, "Pari", "x"},
+      {{"?\n", "x"}, "\n", "?"},
+      {{"a", "b", "c", "d", "e", "f", "g", "h", "END", "i"}, json::array({"END"}), "abcdefgh"},
+      // The earliest match wins, not the first of the list.
+      {{"a", "b", "c", "d"}, json::array({"d", "b"}), "a"},
+  };
+  for (const Case& each : cases) {
+    std::vector<std::string> vocabulary = {">", "."};
+    for (const std::string& token : each.tokens) {
+      if (std::find(vocabulary.begin(), vocabulary.end(), token) == vocabulary.end()) {
+        vocabulary.push_back(token);
+      }
+    }
+    const TestServer server(token_script(vocabulary, each.tokens));
+    json request = ask_greedy(">", 64);
+    request["stop"] = each.stop;
+    const json body = ask_both_ways(server, request);
+    EXPECT_EQ(text_of(body), each.text) << each.stop;
+    EXPECT_EQ(finish_of(body), "stop") << each.stop;
+    for (const json& chunk : server.stream(request).chunks) {
+      const json& choice = chunk.at("choices").at(0);
+      EXPECT_TRUE(!choice.at("text").get<std::string>().empty() ||
+                  !choice.at("finish_reason").is_null())
+          << "an empty chunk: " << chunk;
+    }
+  }
+}
+
+// [TGI#2344] [ollama#4524] [koboldcpp#1276] [vLLM#56101]
+TEST(Completion, EosEndsTheTextAndWhatWasDraftedAfterItIsDropped) {
+  const TestServer server(
+      token_script({">", "a", "b", "c", "d", "</s>"}, {"a", "b", "</s>", "c", "d"}, "</s>"));
+  for (const bool with_stop : {false, true}) {
+    json request = ask_greedy(">", 32);
+    request["speculation"] = {{"mode", "on"}, {"k", 5}, {"governor", "off"}};
+    if (with_stop) {
+      request["stop"] = {"zzz"};
+    }
+    const json body = ask_both_ways(server, request);
+    EXPECT_EQ(text_of(body), "ab");
+    EXPECT_EQ(finish_of(body), "stop");
+    // The token that ends the text is counted as generated.
+    EXPECT_EQ(body.at("usage").at("completion_tokens"), 3);
+    const json& speculation = body.at("speculation");
+    EXPECT_LE(speculation.at("accepted").get<int>(), 3);
+    EXPECT_EQ(speculation.at("accepted"),
+              body.at("usage").at("completion_tokens_details").at("accepted_prediction_tokens"));
+  }
+}
+
+// [LocalAI#788] [LocalAI#3533] [llama.cpp#4047] [ollama#4357]
+TEST(Completion, LengthIsExactAndSaysSo) {
+  const TestServer server(ascii_script("abcdefgh"));
+  for (const int length : {0, 1, 2, 3, 20}) {
+    const json body = ask_both_ways(server, ask_greedy(">", length));
+    EXPECT_EQ(body.at("usage").at("completion_tokens"), length);
+    EXPECT_EQ(finish_of(body), "length");
+    EXPECT_EQ(text_of(body).size(), static_cast<std::size_t>(length));
+  }
+  const Streamed streamed = server.stream(ask_greedy(">", 5));
+  for (std::size_t i = 0; i < streamed.chunks.size(); ++i) {
+    const json& reason = streamed.chunks[i].at("choices").at(0).at("finish_reason");
+    EXPECT_EQ(reason.is_null(), i + 1 < streamed.chunks.size());
+  }
+}
+
+// [llama.cpp#4036] [llama.cpp#9195]
+TEST(Completion, CharactersSplitOverTokensComeWhole) {
+  const std::string tick = "\xE9\x9C\x93";
+  const std::string emoji = "\xF0\x9F\x99\x82";
+  const std::vector<std::vector<std::string>> splits = {
+      {tick.substr(0, 1), tick.substr(1, 1), tick.substr(2)},
+      {emoji.substr(0, 1), emoji.substr(1)},
+      {emoji.substr(0, 2), emoji.substr(2)},
+      {emoji.substr(0, 3), emoji.substr(3)},
+  };
+  for (const auto& split : splits) {
+    std::vector<std::string> vocabulary = {">", "."};
+    vocabulary.insert(vocabulary.end(), split.begin(), split.end());
+    std::vector<std::string> output = split;
+    output.emplace_back(".");
+    const TestServer server(token_script(vocabulary, output));
+    std::string whole;
+    for (const std::string& part : split) {
+      whole += part;
+    }
+    const json body = ask_both_ways(server, ask_greedy(">", static_cast<int>(split.size()) + 1));
+    EXPECT_EQ(text_of(body), whole + ".");
+    // Cut in the middle of the character: one replacement for what is left.
+    EXPECT_EQ(text_of(ask_both_ways(server, ask_greedy(">", 1))), "\xEF\xBF\xBD");
+    // A prompt of ids that ends inside a character.
+    json ids = ask_greedy("", 1);
+    ids["prompt"] = {0, 2};
+    EXPECT_EQ(server.complete(ids).status, 200);
+  }
+}
+
+// [llama.cpp#27972] [llama.cpp#27196] [vLLM#6967] [vLLM#47616]
+TEST(Completion, LogprobsAreThereWithDraftsAndEndWithTheText) {
+  const TestServer server(ascii_script("abcdefghij"));
+  json request = ask_greedy(">", 10);
+  request["logprobs"] = 3;
+  request["speculation"] = {{"mode", "on"}};
+  const json drafted = ask_both_ways(server, request);
+  request["speculation"] = {{"mode", "off"}};
+  const json plain = ask_both_ways(server, request);
+  const json& logprobs = drafted.at("choices").at(0).at("logprobs");
+  EXPECT_EQ(logprobs.at("tokens").size(), 10U);
+  EXPECT_EQ(logprobs.at("text_offset").at(9), 9);
+  EXPECT_EQ(logprobs.at("top_logprobs").at(0).size(), 3U);
+  EXPECT_EQ(logprobs, plain.at("choices").at(0).at("logprobs"));
+  EXPECT_EQ(plain.at("speculation").at("draft_enabled"), false);
+
+  request["stop"] = "ef";
+  const json cut = ask_both_ways(server, request);
+  EXPECT_EQ(text_of(cut), "abcd");
+  for (const char* member : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
+    EXPECT_EQ(cut.at("choices").at(0).at("logprobs").at(member).size(), 4U) << member;
+  }
+}
+
+TEST(Completion, StreamedLogprobsJoinToTheWholeOnes) {
+  const TestServer server(ascii_script("abcdefghij"));
+  json request = ask_greedy("p>", 10);
+  request["logprobs"] = 1;
+  request["echo"] = true;
+  request["stop"] = "ghz";
+  const json whole = server.complete(request).parsed().at("choices").at(0).at("logprobs");
+  json joined = json::array();
+  json offsets = json::array();
+  for (const json& chunk : server.stream(request).chunks) {
+    const json& part = chunk.at("choices").at(0).at("logprobs");
+    joined.insert(joined.end(), part.at("tokens").begin(), part.at("tokens").end());
+    offsets.insert(offsets.end(), part.at("text_offset").begin(), part.at("text_offset").end());
+  }
+  EXPECT_EQ(joined, whole.at("tokens"));
+  EXPECT_EQ(offsets, whole.at("text_offset"));
+  EXPECT_EQ(joined.size(), 12U);
+}
+
+// [vLLM#6521] [TGI#1088] [vLLM#10432]
+TEST(Completion, EchoAndNoTokensGiveThePromptBack) {
+  const TestServer server(ascii_script("abc"));
+  json request = {
+      {"prompt", "Your answer: Yes"}, {"max_tokens", 0}, {"echo", true}, {"logprobs", 1}};
+  const json body = ask_both_ways(server, request);
+  EXPECT_EQ(text_of(body), "Your answer: Yes");
+  EXPECT_EQ(body.at("usage").at("completion_tokens"), 0);
+  EXPECT_EQ(body.at("speculation").at("proposed"), 0);
+  const json& logprobs = body.at("choices").at(0).at("logprobs");
+  EXPECT_EQ(logprobs.at("tokens").size(), 16U);
+  EXPECT_TRUE(logprobs.at("token_logprobs").at(0).is_null());
+  EXPECT_EQ(logprobs.at("text_offset").at(15), 15);
+}
+
+// [llama-cpp-python#1906] [sglang#910]
+TEST(Completion, ChoicesAreCountedAndSeeded) {
+  const TestServer server(ascii_script("abc"));
+  const json request = {
+      {"prompt", {"x>", "y>"}}, {"n", 3}, {"temperature", 1}, {"seed", 7}, {"max_tokens", 2}};
+  const json body = server.complete(request).parsed();
+  ASSERT_EQ(body.at("choices").size(), 6U);
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(body.at("choices").at(i).at("index"), i);
+    EXPECT_EQ(body.at("choices").at(i).at("text"), "ab");
+  }
+  EXPECT_EQ(body.at("usage").at("prompt_tokens"), 4);
+  EXPECT_EQ(body.at("usage").at("completion_tokens"), 12);
+  const Streamed streamed = server.stream(request);
+  std::size_t ends = 0;
+  for (const json& chunk : streamed.chunks) {
+    ends += chunk.at("choices").at(0).at("finish_reason").is_null() ? 0U : 1U;
+  }
+  EXPECT_EQ(ends, 6U);
+  EXPECT_TRUE(streamed.done);
+}
+
+// [vLLM#57018] [mistral.rs#1376] [vLLM#1623]
+TEST(Completion, TheSameSeedGivesTheSameText) {
+  const TestServer server(ascii_script("abc"));
+  const auto ask = [&](const json& seed, double temperature) {
+    return server.complete(
+        {{"prompt", ">"}, {"max_tokens", 8}, {"seed", seed}, {"temperature", temperature}});
+  };
+  for (const json& seed : {json(-1), json(0), json(INT64_MAX), json(INT64_MIN)}) {
+    const Reply first = ask(seed, 1.5);
+    ASSERT_EQ(first.status, 200) << first.body;
+    EXPECT_EQ(text_of(first.parsed()), text_of(ask(seed, 1.5).parsed()));
+  }
+  for (const double temperature : {1e-4, 1e-30}) {
+    EXPECT_EQ(text_of(ask(1, temperature).parsed()), text_of(ask(1, 0).parsed()));
+  }
+}
+
+// [ollama#4967] [ik_llama.cpp#2420] [TensorRT-LLM#16826]
+TEST(Completion, AnOverlongPromptIsRefusedWithBothCounts) {
+  Script script = ascii_script("abc");
+  script.max_seq = 64;
+  const TestServer server(script);
+  for (const std::size_t tokens : {64U, 65U, 128U}) {
+    const Reply reply = server.complete(ask_greedy(std::string(tokens, 'x'), 4));
+    EXPECT_EQ(reply.status, 400);
+    const json error = reply.parsed().at("error");
+    EXPECT_EQ(error.at("type"), "exceed_context_size_error");
+    EXPECT_EQ(error.at("n_prompt_tokens"), tokens);
+    EXPECT_EQ(error.at("n_ctx"), 64);
+    EXPECT_EQ(reply.error_param(), "prompt");
+  }
+  const json last = ask_both_ways(server, {{"prompt", std::string(63, 'x')}, {"temperature", 0}});
+  EXPECT_EQ(last.at("usage").at("completion_tokens"), 1);
+  EXPECT_EQ(finish_of(last), "length");
+  EXPECT_EQ(server.stats().requests_submitted, 2U);
+}
+
+// [ollama#17846]
+TEST(Completion, AnEngineThatFailsIsNotMistakenForSuccess) {
+  Script script = ascii_script("abcdef");
+  script.draft = false;
+  const engine::NextToken next = script.next;
+  script.next = [next](std::span<const TokenId> history) {
+    const TokenId token = next(history);
+    return token == 'd' ? throw std::runtime_error("injected") : token;
+  };
+  const TestServer server(script);
+  const Reply whole = server.complete(ask_greedy(">", 6));
+  EXPECT_EQ(whole.status, 500);
+  EXPECT_EQ(whole.parsed().at("error").at("type"), "server_error");
+
+  Client client(server.port());
+  json request = ask_greedy(">", 6);
+  request["stream"] = true;
+  client.send(post("/v1/completions", request.dump()));
+  const Reply reply = client.read_reply();
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.truncated) << "the chunked body must not end as if it were complete";
+  EXPECT_NE(reply.body.find("\"error\""), std::string::npos);
+  EXPECT_EQ(reply.body.find("[DONE]"), std::string::npos);
+  EXPECT_TRUE(client.closed());
+  EXPECT_TRUE(server.wait_idle());
+  EXPECT_EQ(server.metric("spel_requests_finished_total{result=\"error\"}"), 2);
+  EXPECT_EQ(server.complete(ask_greedy(">", 2)).status, 200);
+}
+
+// [mlx-engine#280]
+TEST(Completion, SaysWhyThereWasNoDrafting) {
+  Script script = ascii_script("abc");
+  script.draft = false;
+  const TestServer server(script);
+  const json speculation = server.complete(ask_greedy(">", 3)).parsed().at("speculation");
+  EXPECT_EQ(speculation.at("draft_enabled"), false);
+  EXPECT_EQ(speculation.at("draft_reason"), "no draft model");
+}
+
+TEST(Completion, TokenIdsComeWithTheirPlacesInTheDraft) {
+  const TestServer server(ascii_script("abcdef"));
+  json request = ask_greedy(">", 6);
+  request["return_token_ids"] = true;
+  const json choice = ask_both_ways(server, request).at("choices").at(0);
+  EXPECT_EQ(choice.at("token_ids"), json({'a', 'b', 'c', 'd', 'e', 'f'}));
+  EXPECT_EQ(choice.at("spel").at("draft_positions").size(), 6U);
+  EXPECT_EQ(choice.at("spel").at("draft_positions").at(0), -1);
+}
+
+TEST(Chat, AnswersAndStreamsWithRolesAndTheTemplatesStop) {
+  // The plain template ends with "assistant:"; the model then says this and speaks for the user.
+  Script script = ascii_script("");
+  const std::string output = " hi there\nuser: more";
+  script.next = [output](std::span<const TokenId> history) {
+    const std::string text(history.begin(), history.end());
+    const std::size_t since = text.size() - (text.rfind("assistant:") + 10);
+    return since < output.size() ? TokenId{output[since]} : TokenId{'.'};
+  };
+  const TestServer server(script);
+  json request = {{"messages", {{{"role", "user"}, {"content", "hello"}}}},
+                  {"max_tokens", 40},
+                  {"temperature", 0}};
+  const Reply reply = server.ask(post("/v1/chat/completions", request.dump()));
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  const json choice = reply.parsed().at("choices").at(0);
+  EXPECT_EQ(choice.at("message").at("role"), "assistant");
+  EXPECT_EQ(choice.at("message").at("content"), " hi there");
+  EXPECT_EQ(choice.at("finish_reason"), "stop");
+  EXPECT_TRUE(choice.at("stop_reason").is_null());
+
+  request["stream"] = true;
+  const Streamed streamed =
+      parse_stream(server.ask(post("/v1/chat/completions", request.dump())).body);
+  EXPECT_EQ(streamed.text, " hi there");
+  EXPECT_EQ(streamed.chunks.front().at("choices").at(0).at("delta").at("role"), "assistant");
+  EXPECT_TRUE(streamed.done);
+}
+
+TEST(Chat, WithoutAMaximumItRunsToTheEndOfTheContext) {
+  Script script = ascii_script("");
+  script.max_seq = 64;
+  const TestServer server(script);
+  const json request = {{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"temperature", 0}};
+  const json body = server.ask(post("/v1/chat/completions", request.dump())).parsed();
+  EXPECT_EQ(body.at("choices").at(0).at("finish_reason"), "length");
+  EXPECT_EQ(body.at("usage").at("total_tokens"), 64);
 }
 
 }  // namespace

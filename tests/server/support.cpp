@@ -12,6 +12,8 @@
 #include <thread>
 #include <unistd.h>
 
+#include "server/app.h"
+
 namespace spel::server::testing {
 
 // --- Client --------------------------------------------------------------------------------------
@@ -297,7 +299,7 @@ Script token_script(std::vector<std::string> vocabulary, std::vector<std::string
   return script;
 }
 
-std::unique_ptr<Backend> scripted_backend(const Script& script) {
+std::unique_ptr<const Backend> scripted_backend(const Script& script) {
   std::shared_ptr<const engine::Tokenizer> tokenizer =
       script.vocabulary.empty() ? engine::make_ascii_tokenizer()
                                 : engine::make_list_tokenizer(script.vocabulary, script.eos);
@@ -329,12 +331,24 @@ std::unique_ptr<Backend> scripted_backend(const Script& script) {
 }
 
 TestServer::TestServer(const Script& script, const Adjust& adjust) : TestServer(Loading{}, adjust) {
-  app_->set_backend(scripted_backend(script));
+  finish_loading(script);
 }
 
 TestServer::TestServer(Loading, const Adjust& adjust)
     : app_(std::make_unique<App>(test_config(adjust), LogOptions{LogLevel::kOff, false})) {
   app_->start();
+}
+
+TestServer::~TestServer() = default;
+
+std::uint16_t TestServer::port() const { return app_->port(); }
+
+void TestServer::finish_loading(const Script& script) {
+  app_->set_backend(scripted_backend(script));
+}
+
+engine::EngineStats TestServer::stats() const {
+  return app_->lifecycle().backend()->engine->stats();
 }
 
 Reply TestServer::ask(const std::string& request) const {

@@ -12,9 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "config/server_config.h"
+#include "engine/engine.h"
 #include "engine/scripted_model.h"
 #include "engine/tokenizer.h"
-#include "server/app.h"
+
+namespace spel::server {
+class App;
+struct Backend;
+}  // namespace spel::server
 
 namespace spel::server::testing {
 
@@ -104,7 +110,7 @@ struct Script {
 [[nodiscard]] Script token_script(std::vector<std::string> vocabulary,
                                   std::vector<std::string> output, const std::string& eos = {});
 
-[[nodiscard]] std::unique_ptr<Backend> scripted_backend(const Script& script);
+[[nodiscard]] std::unique_ptr<const Backend> scripted_backend(const Script& script);
 
 class TestServer {
  public:
@@ -114,12 +120,13 @@ class TestServer {
   /// Without a model yet.
   struct Loading {};
   explicit TestServer(Loading, const Adjust& adjust = {});
+  ~TestServer();
 
-  [[nodiscard]] std::uint16_t port() const { return app_->port(); }
+  [[nodiscard]] std::uint16_t port() const;
+  /// The rest of what a server can do; include server/app.h.
   [[nodiscard]] App& app() { return *app_; }
-  [[nodiscard]] engine::EngineStats stats() const {
-    return app_->lifecycle().backend()->engine->stats();
-  }
+  void finish_loading(const Script& script);
+  [[nodiscard]] engine::EngineStats stats() const;
   /// One request on a connection of its own.
   [[nodiscard]] Reply ask(const std::string& request) const;
   [[nodiscard]] Reply complete(const json& body) const;

@@ -1,0 +1,208 @@
+// `spel serve` as a process: how it starts, answers signals and ends. Names in brackets are the
+// public reports whose fault must not come back.
+#include <chrono>
+#include <csignal>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "support.h"
+
+namespace spel::server::testing {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr const char* kModel = SPEL_SOURCE_DIR "/engine/models/spel-21m";
+
+class Process {
+ public:
+  explicit Process(std::vector<std::string> arguments) {
+    int log[2];
+    EXPECT_EQ(::pipe2(log, O_CLOEXEC), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(log[1], STDERR_FILENO);
+      ::dup2(log[1], STDOUT_FILENO);
+      std::vector<char*> argv;
+      std::string program = SPEL_BINARY;
+      argv.push_back(program.data());
+      for (std::string& argument : arguments) {
+        argv.push_back(argument.data());
+      }
+      argv.push_back(nullptr);
+      ::execv(SPEL_BINARY, argv.data());
+      ::_exit(127);
+    }
+    ::close(log[1]);
+    log_ = log[0];
+  }
+  ~Process() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    ::close(log_);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  /// Reads the log until `text` has come.
+  [[nodiscard]] bool says(const std::string& text, seconds patience = seconds(60)) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (output_.find(text) == std::string::npos) {
+      pollfd poll{.fd = log_, .events = POLLIN, .revents = 0};
+      if (::poll(&poll, 1, 50) > 0) {
+        char bytes[4096];
+        const ssize_t got = ::read(log_, bytes, sizeof(bytes));
+        if (got <= 0) {
+          break;
+        }
+        output_.append(bytes, static_cast<std::size_t>(got));
+      } else if (std::chrono::steady_clock::now() >= deadline) {
+        break;
+      }
+    }
+    return output_.find(text) != std::string::npos;
+  }
+  [[nodiscard]] const std::string& output() const { return output_; }
+
+  [[nodiscard]] std::uint16_t port() {
+    EXPECT_TRUE(says("url=http://127.0.0.1:")) << output_;
+    const std::size_t at = output_.find("url=http://127.0.0.1:") + 21;
+    return static_cast<std::uint16_t>(std::stoi(output_.substr(at)));
+  }
+
+  void signal(int number) const { ::kill(pid_, number); }
+
+  /// The exit status, or -1 after `patience` or for a death by signal.
+  [[nodiscard]] int wait(seconds patience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (std::chrono::steady_clock::now() < deadline) {
+      int status = 0;
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+        pid_ = -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+      }
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    return -1;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int log_ = -1;
+  std::string output_;
+};
+
+std::vector<std::string> serve(std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments = {"serve", "--port", "0", "--model", kModel};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::string long_stream() {
+  return post("/v1/completions",
+              R"({"prompt":"Once upon a time","max_tokens":4000,"stream":true,"temperature":0})");
+}
+
+// [llama.cpp#6348]
+TEST(Process, IdleItEndsWithStatusZeroOnEitherSignal) {
+  for (const int number : {SIGTERM, SIGINT}) {
+    Process process(serve());
+    ASSERT_TRUE(process.says(" ready ")) << process.output();
+    EXPECT_TRUE(process.says("curl -N http://127.0.0.1:")) << process.output();
+    Client client(process.port());
+    client.send(get("/health"));
+    EXPECT_EQ(client.read_reply().status, 200);
+    process.signal(number);
+    EXPECT_EQ(process.wait(seconds(5)), 0) << process.output();
+  }
+}
+
+TEST(Process, BusyItFinishesTheStreamThenEnds) {
+  Process process(serve());
+  ASSERT_TRUE(process.says(" ready ")) << process.output();
+  Client client(process.port(), milliseconds(30'000));
+  client.send(
+      post("/v1/completions", R"({"prompt":"Once upon a time","max_tokens":100,"stream":true})"));
+  EXPECT_EQ(client.read_head().status, 200);
+  process.signal(SIGTERM);
+  std::string text;
+  for (std::string frame; !(frame = client.read_frame()).empty();) {
+    text += frame;
+  }
+  EXPECT_TRUE(parse_stream(text).done) << text;
+  EXPECT_EQ(process.wait(seconds(15)), 0) << process.output();
+}
+
+// [containers/ramalama#753]
+TEST(Process, ASecondSignalEndsItWithinASecond) {
+  Process process(serve({"--drain-timeout", "60"}));
+  ASSERT_TRUE(process.says(" ready ")) << process.output();
+  Client client(process.port(), milliseconds(30'000));
+  client.send(long_stream());
+  EXPECT_EQ(client.read_head().status, 200);
+  process.signal(SIGINT);
+  ASSERT_TRUE(process.says("draining"));
+  std::this_thread::sleep_for(milliseconds(100));
+  process.signal(SIGINT);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(process.wait(seconds(5)), 0) << process.output();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(1));
+  EXPECT_NE(client.read_all().find("\"error\""), std::string::npos);
+}
+
+// [llama.cpp#18292]
+TEST(Process, WhatIsLongerThanTheGraceIsCancelled) {
+  Process process(serve({"--drain-timeout", "0.3"}));
+  ASSERT_TRUE(process.says(" ready ")) << process.output();
+  Client client(process.port(), milliseconds(30'000));
+  client.send(long_stream());
+  EXPECT_EQ(client.read_head().status, 200);
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait(seconds(8)), 0) << process.output();
+  EXPECT_NE(client.read_all().find("\"error\""), std::string::npos);
+}
+
+TEST(Process, SpeculationDoesNotChangeTheText) {
+  Process process(serve());
+  ASSERT_TRUE(process.says(" ready ")) << process.output();
+  const std::uint16_t port = process.port();
+  const auto ask = [&](const char* mode, double temperature) {
+    Client client(port, milliseconds(60'000));
+    client.send(post("/v1/completions", json{{"prompt", "KEY_15=1907; ?KEY_15="},
+                                             {"max_tokens", 48},
+                                             {"temperature", temperature},
+                                             {"seed", 11},
+                                             {"speculation", {{"mode", mode}}}}
+                                            .dump()));
+    return client.read_reply().parsed();
+  };
+  for (const double temperature : {0.0, 0.8}) {
+    const json on = ask("on", temperature);
+    const json off = ask("off", temperature);
+    EXPECT_EQ(on.at("choices").at(0).at("text"), off.at("choices").at(0).at("text"));
+    EXPECT_EQ(off.at("speculation").at("draft_enabled"), false);
+  }
+}
+
+TEST(Process, BadSettingsRefuseToStart) {
+  Process process({"serve", "--port", "99999"});
+  EXPECT_EQ(process.wait(seconds(20)), 2);
+  EXPECT_TRUE(process.says("port")) << process.output();
+  Process unknown({"fly"});
+  EXPECT_EQ(unknown.wait(seconds(20)), 2);
+}
+
+TEST(Process, AModelThatIsNotThereEndsIt) {
+  Process process({"serve", "--port", "0", "--model", "/nonexistent-model"});
+  EXPECT_EQ(process.wait(seconds(20)), 1);
+  EXPECT_TRUE(process.says("cannot load the model")) << process.output();
+}
+
+}  // namespace
+}  // namespace spel::server::testing
