@@ -49,9 +49,11 @@ inline void store_tile(const DenseJob& job, const TilePlace& place, const F16 (&
 ///
 /// With one tile: kPrefetchLines further down each panel. With several, which read the same lines:
 /// the next block of these panels, or the first block of the next group, shared among the tiles.
-template <int P>
+/// With one or two rows there is nothing to hide behind: the processor's own prefetching keeps up,
+/// and the load ports are the bottleneck.
+template <int T, int P>
 struct Prefetcher {
-  static constexpr int kLines = P;
+  static constexpr int kLines = T <= 2 ? 0 : P;
 
   Prefetcher(const DenseJob& job, const TilePlace& place, std::size_t lines_begin,
              std::size_t lines_end) {
@@ -73,7 +75,7 @@ struct Prefetcher {
     for (int i = 0; i < kLines; ++i) prefetch(line + offset[i]);
   }
 
-  std::size_t offset[kLines];
+  std::size_t offset[P];
 };
 
 struct F32Tile {
@@ -88,7 +90,7 @@ struct F32Tile {
     F16 acc[T][P];
     load_tile<T, P>(job, place, acc);
     const std::byte* base = job.panels + place.panel * job.panel_bytes;
-    const Prefetcher<P> prefetcher(job, place, place.begin, place.end);
+    const Prefetcher<T, P> prefetcher(job, place, place.begin, place.end);
     for (std::size_t k = place.begin; k < place.end; ++k) {
       const std::byte* line = base + 64 * k;
       prefetcher.ask(line);
@@ -134,7 +136,7 @@ struct Bf16Tile {
     F16 acc[T][P];
     load_tile<T, P>(job, place, acc);
     const std::byte* base = job.panels + place.panel * job.panel_bytes;
-    const Prefetcher<P> prefetcher(job, place, place.begin / 2, (place.end + 1) / 2);
+    const Prefetcher<T, P> prefetcher(job, place, place.begin / 2, (place.end + 1) / 2);
     I16 pairs[P];
     for (std::size_t j = place.begin / 2; j < place.end / 2; ++j) {
       const std::byte* line = base + 64 * j;
