@@ -15,7 +15,9 @@ inline void fma_step(F16 (&acc)[T][P], const F16 (&w)[P], const unsigned char* x
     __builtin_memcpy(&value, x + 4 * t, 4);
     const F16 broadcast = splat(value);
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) acc[t][p] = fma(broadcast, w[p], acc[t][p]);
+    for (int p = 0; p < P; ++p) {
+      acc[t][p] = fma(broadcast, w[p], acc[t][p]);
+    }
   }
 }
 
@@ -29,7 +31,9 @@ inline void load_tile(const DenseJob& job, const TilePlace& place, F16 (&acc)[T]
     const std::size_t lanes = place.begin > 0 ? panel_lanes(job.rows, panel) : 0;
     const float* y = job.y + place.row * job.y_stride + 16 * panel;
 #pragma GCC unroll 16
-    for (int t = 0; t < T; ++t, y += job.y_stride) acc[t][p] = load_lanes(y, lanes);
+    for (int t = 0; t < T; ++t, y += job.y_stride) {
+      acc[t][p] = load_lanes(y, lanes);
+    }
   }
 }
 
@@ -41,7 +45,9 @@ inline void store_tile(const DenseJob& job, const TilePlace& place, const F16 (&
     const std::size_t lanes = panel_lanes(job.rows, panel);
     float* y = job.y + place.row * job.y_stride + 16 * panel;
 #pragma GCC unroll 16
-    for (int t = 0; t < T; ++t, y += job.y_stride) store_lanes(y, lanes, acc[t][p]);
+    for (int t = 0; t < T; ++t, y += job.y_stride) {
+      store_lanes(y, lanes, acc[t][p]);
+    }
   }
 }
 
@@ -72,7 +78,9 @@ struct Prefetcher {
 
   void ask(const std::byte* line) const {
 #pragma GCC unroll 8
-    for (int i = 0; i < kLines; ++i) prefetch(line + offset[i]);
+    for (int i = 0; i < kLines; ++i) {
+      prefetch(line + offset[i]);
+    }
   }
 
   std::size_t offset[P];
@@ -127,7 +135,9 @@ struct Bf16Tile {
   static void step_low(F16 (&acc)[T][P], const I16 (&pairs)[P], const unsigned char* x) {
     F16 w[P];
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) w[p] = bf16_low(pairs[p]);
+    for (int p = 0; p < P; ++p) {
+      w[p] = bf16_low(pairs[p]);
+    }
     fma_step<T, P>(acc, w, x);
   }
 
@@ -146,7 +156,9 @@ struct Bf16Tile {
       step_low<T, P>(acc, pairs, x);
       F16 w[P];
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) w[p] = bf16_high(pairs[p]);
+      for (int p = 0; p < P; ++p) {
+        w[p] = bf16_high(pairs[p]);
+      }
       fma_step<T, P>(acc, w, x + 4 * T);
     }
     // The padding after an odd last column is not multiplied in: adding +0 would turn -0 into +0.
