@@ -58,7 +58,7 @@ class Runner:
         self._session = session
         self._target = target
         self._rng = random.Random(seed)
-        self._source = PromptSource(seed)
+        self._source = PromptSource(seed, scale=scenario.prompt_scale)
         self._progress_every = progress_every
         self._run = Run(scenario, target)
         self._start = 0.0

@@ -29,6 +29,7 @@ class Scenario:
     arrivals: Arrivals
     mix: dict[Kind, float]
     max_tokens: tuple[int, int] = (16, 64)
+    prompt_scale: float = 1.0
     plain_share: float = 0.0  # asked for with speculation off
     disconnect_share: float = 0.0
     slow_share: float = 0.0
@@ -77,12 +78,13 @@ SCENARIOS: dict[str, Scenario] = {
             seconds=20,
             arrivals=Arrivals(clients=4),
             mix=_EVERYTHING,
-            max_tokens=(8, 32),
+            max_tokens=(4, 16),
+            prompt_scale=0.4,
             plain_share=0.2,
             disconnect_share=0.1,
             slow_share=0.05,
             malformed_share=0.1,
-            thresholds=_ALWAYS | {"min_answers": 5},
+            thresholds=_ALWAYS | {"min_answers": 3},
         ),
         Scenario(
             "closed",

@@ -10,7 +10,7 @@ import { lowContrast, namelessControls, overflowing } from "./in_page.mjs";
 import { startServer } from "./server.mjs";
 
 const { SPEL_BINARY, SPEL_MODEL, CHROMIUM, SCREENSHOTS } = process.env;
-const kPatient = { timeout: 120_000 };  // A busy machine is no failure.
+const kPatient = { timeout: 180_000 };  // A busy machine is no failure.
 const kDesktop = { width: 1280, height: 900 };
 const kPhone = { width: 360, height: 740 };
 
@@ -62,31 +62,31 @@ const tokens = (page, count) => page.fill("#max_tokens", String(count));
 
 async function generate(page) {
   await page.press("#prompt", "Control+Enter");
-  await page.waitForSelector("#stop_button:not([disabled])", { state: "attached" }).catch(() => {});
+  await page.waitForSelector("#panes .receipt dd, #panes .notice");
   await idle(page);
 }
 
 test("shows the text the server gives, with each accepted draft token coloured", kPatient, () =>
   withPage({}, async (page) => {
-    await tokens(page, 60);
+    await tokens(page, 40);
     await generate(page);
     const prompt = await page.inputValue("#prompt");
     const response = await fetch(`${server.url}/v1/completions`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ prompt, max_tokens: 60, temperature: 0, seed: 7 }),
+      body: JSON.stringify({ prompt, max_tokens: 40, temperature: 0, seed: 7 }),
     });
     const answer = await response.json();
     assert.equal(await page.textContent("#panes .text"), answer.choices[0].text);
     const accepted = await page.textContent("#panes .receipt div:has(dt:text-is('accepted / proposed')) dd");
     assert.equal(await page.locator("#panes .d").count(), Number(accepted.split(" / ")[0]));
-    assert.ok((await page.locator("#panes .rounds rect").count()) >= 60);
+    assert.ok((await page.locator("#panes .rounds rect").count()) >= 40);
     await picture(page, "desktop");
   }));
 
 test("moves its charts with what the server measures", kPatient, () =>
   withPage({}, async (page) => {
-    await tokens(page, 300);
+    await tokens(page, 120);
     await page.press("#prompt", "Control+Enter");
     for (const id of ["rate", "k", "alpha", "c", "v", "speedup"]) {
       await page.waitForFunction((name) => /\d/.test(document.getElementById(name).textContent), `now-${id}`);
