@@ -125,6 +125,8 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
   engine::ModelOptions options;
   options.max_seq = std::min<std::size_t>(config.max_seq, shape.max_seq);
   options.ternary = ternary;
+  options.numerics =
+      config.numerics == "fast" ? engine::Numerics::kFast : engine::Numerics::kStrict;
   auto target = engine::make_target_model(weights, kernels, rig->target_pool, options);
   std::unique_ptr<engine::CausalModel> draft;
   if (!weights->draft.empty()) {
