@@ -127,6 +127,8 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
   options.ternary = ternary;
   const engine::EngineConfig batch = engine_config(config);
   options.max_batch_rows = batch.batch_rows();
+  options.numerics =
+      config.numerics == "fast" ? engine::Numerics::kFast : engine::Numerics::kStrict;
   auto target = engine::make_target_model(weights, kernels, rig->target_pool, options);
   std::unique_ptr<engine::CausalModel> draft;
   if (!weights->draft.empty()) {
