@@ -24,10 +24,6 @@ inline __m256i dot_weights_half(__m256i acc, __m256i w, __m256i x) {
 inline I16 dot_weights(I16 acc, I16 w, I16 x) {
   return {dot_weights_half(acc.lo, w.lo, x.lo), dot_weights_half(acc.hi, w.hi, x.hi)};
 }
-template <int F>
-inline I16 dot_field(I16 acc, I16 packed, I16 x) {
-  return dot_bytes(acc, masked_field<F>(packed), x);
-}
 
 }  // namespace
 }  // namespace spel::kernels

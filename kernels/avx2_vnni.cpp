@@ -8,13 +8,12 @@ namespace {
 constexpr bool kInt8Biased = true;
 
 inline I16 dot_bytes(I16 acc, I16 u, I16 s) {
-  return {_mm256_dpbusd_avx_epi32(acc.lo, u.lo, s.lo), _mm256_dpbusd_avx_epi32(acc.hi, u.hi, s.hi)};
+  // Not the intrinsic: GCC 12 surrounds it with two register copies.
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(acc.lo) : "x"(u.lo), "x"(s.lo));
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(acc.hi) : "x"(u.hi), "x"(s.hi));
+  return acc;
 }
 inline I16 dot_weights(I16 acc, I16 w, I16 x) { return dot_bytes(acc, w, x); }
-template <int F>
-inline I16 dot_field(I16 acc, I16 packed, I16 x) {
-  return dot_bytes(acc, masked_field<F>(packed), x);
-}
 
 }  // namespace
 }  // namespace spel::kernels

@@ -17,6 +17,7 @@ namespace spel::kernels {
 struct PackedRows {
   const void* words;
   std::size_t rows;
+  std::size_t tile_rows_max;  ///< What they were packed for.
 };
 
 /// One dense product over a range of panels.
@@ -47,12 +48,15 @@ using DenseFn = void (*)(const DenseJob&, std::size_t panel_begin, std::size_t p
 using LowBitFn = void (*)(const LowBitJob&, std::size_t panel_begin, std::size_t panel_end);
 
 struct FunctionTable {
+  /// Tallest register tile, as pack_rows' tile_rows_max: f32, bf16 and int8 weights; ternary ones.
+  std::size_t dense_tile_rows;
+  std::size_t ternary_tile_rows;
   /// Panels the product takes at once for m rows: blocks of work should be a multiple of it.
   std::size_t (*dense_panel_group)(std::size_t m);
   std::size_t (*ternary_panel_group)(std::size_t m);
   /// [rows][words], `stride_bytes` apart, into the tiled layout of PackedRows.
   void (*pack_rows)(const void* x, std::size_t stride_bytes, std::size_t rows, std::size_t words,
-                    void* packed);
+                    std::size_t tile_rows_max, void* packed);
   std::int32_t (*sum_int8)(const std::int8_t* x, std::size_t n);
 
   DenseFn matmul_f32;

@@ -22,10 +22,11 @@ std::size_t rows_per_pass(std::size_t m, std::size_t words) {
 }
 
 PackedRows pack(const FunctionTable& table, ThreadPool& pool, const std::byte* x,
-                std::size_t stride_bytes, std::size_t rows, std::size_t words) {
-  if (rows == 1) return {x, 1};
-  table.pack_rows(x, stride_bytes, rows, words, pool.scratch());
-  return {pool.scratch(), rows};
+                std::size_t stride_bytes, std::size_t rows, std::size_t words,
+                std::size_t tile_rows) {
+  if (rows == 1) return {x, 1, tile_rows};
+  table.pack_rows(x, stride_bytes, rows, words, tile_rows, pool.scratch());
+  return {pool.scratch(), rows, tile_rows};
 }
 
 template <class Job>
@@ -45,12 +46,14 @@ void run_over_panels(ThreadPool& pool, void (*fn)(const Job&, std::size_t, std::
                     [&](std::size_t b) { fn(job, b * block, std::min(panels, (b + 1) * block)); });
 }
 
+/// What a low-bit product needs of its weights.
 struct LowBitShape {
   const std::byte* panels;
   std::size_t rows;
   std::size_t groups;
   std::size_t words;  ///< Of each activation row that the kernels read.
   const float* row_scales;
+  std::size_t tile_rows;
 };
 
 void multiply_low_bit(const FunctionTable& table, ThreadPool& pool, LowBitFn fn,
@@ -69,7 +72,7 @@ void multiply_low_bit(const FunctionTable& table, ThreadPool& pool, LowBitFn fn,
                         .groups = w.groups,
                         .rows = w.rows,
                         .x = pack(table, pool, reinterpret_cast<const std::byte*>(values), x.stride,
-                                  count, w.words),
+                                  count, w.words, w.tile_rows),
                         .x_sums = sums.data(),
                         .x_scales = x.scales + first,
                         .row_scales = w.row_scales,
@@ -101,13 +104,14 @@ void Kernels::matmul(ThreadPool& pool, const DenseMatrix& w, const float* x, std
   for (std::size_t first = 0; first < m; first += at_once) {
     const std::size_t count = std::min(at_once, m - first);
     const auto* rows = reinterpret_cast<const std::byte*>(x + first * x_stride);
-    const DenseJob job{.panels = w.panel(0),
-                       .panel_bytes = w.panel_bytes(),
-                       .rows = w.rows(),
-                       .cols = w.cols(),
-                       .x = pack(table_, pool, rows, 4 * x_stride, count, w.cols()),
-                       .y = y + first * y_stride,
-                       .y_stride = y_stride};
+    const DenseJob job{
+        .panels = w.panel(0),
+        .panel_bytes = w.panel_bytes(),
+        .rows = w.rows(),
+        .cols = w.cols(),
+        .x = pack(table_, pool, rows, 4 * x_stride, count, w.cols(), table_.dense_tile_rows),
+        .y = y + first * y_stride,
+        .y_stride = y_stride};
     run_over_panels(pool, fn, job, w.panels(), table_.dense_panel_group(count));
   }
 }
@@ -115,7 +119,8 @@ void Kernels::matmul(ThreadPool& pool, const DenseMatrix& w, const float* x, std
 void Kernels::matmul(ThreadPool& pool, const Int8Matrix& w, const QuantizedRows& x, std::size_t m,
                      float* y, std::size_t y_stride) const {
   const std::size_t groups = (w.cols() + 3) / 4;
-  const LowBitShape shape{w.packed().data(), w.rows(), groups, groups, w.scales()};
+  const LowBitShape shape{w.packed().data(),     w.rows(), groups, groups, w.scales(),
+                          table_.dense_tile_rows};
   multiply_low_bit(table_, pool, table_.matmul_int8, table_.dense_panel_group, shape, x, m, y,
                    y_stride);
 }
@@ -123,7 +128,8 @@ void Kernels::matmul(ThreadPool& pool, const Int8Matrix& w, const QuantizedRows&
 void Kernels::matmul(ThreadPool& pool, const TernaryMatrix& w, const QuantizedRows& x,
                      std::size_t m, float* y, std::size_t y_stride, TernaryKernel kernel) const {
   const std::size_t groups = (w.cols() + 15) / 16;
-  const LowBitShape shape{w.packed().data(), w.rows(), groups, 4 * groups, w.scales()};
+  const LowBitShape shape{w.packed().data(), w.rows(),   groups,
+                          4 * groups,        w.scales(), table_.ternary_tile_rows};
   multiply_low_bit(table_, pool, ternary_function(table_, kernel), table_.ternary_panel_group,
                    shape, x, m, y, y_stride);
 }

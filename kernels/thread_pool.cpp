@@ -23,8 +23,10 @@ using std::chrono::microseconds;
 /// two products of a forward pass, far shorter than a scheduler's time slice.
 constexpr auto kSpinTime = microseconds(50);
 constexpr int kSpinsPerClockRead = 16;
-/// A job held up this long after the caller ran out of blocks met a worker that lost its core.
+/// A job held up this long after the caller ran out of blocks, and for longer than kStallBlocks
+/// blocks take, met a worker that lost its core.
 constexpr auto kStallTime = microseconds(200);
+constexpr int kStallBlocks = 3;
 /// After a stall the caller works alone for this many times the stall, so that stalls cost at most
 /// 1/kSoloFactor of the time however often the worker is put aside.
 constexpr int kSoloFactor = 32;
@@ -89,8 +91,13 @@ struct ThreadPool::Impl {
     }
   }
 
-  void claim_blocks() {
-    for (std::size_t b = next.fetch_add(1); b < blocks; b = next.fetch_add(1)) fn(context, b);
+  /// Returns how many blocks this thread ran.
+  std::size_t claim_blocks() {
+    std::size_t ran = 0;
+    for (std::size_t b = next.fetch_add(1); b < blocks; b = next.fetch_add(1), ++ran) {
+      fn(context, b);
+    }
+    return ran;
   }
 
   void run(std::size_t job_blocks, BlockFn job_fn, void* job_context) {
@@ -102,20 +109,23 @@ struct ThreadPool::Impl {
     context = job_context;
     blocks = job_blocks;
     next.store(0);
+    const auto began = Clock::now();
     epoch.fetch_add(1);
     epoch.notify_all();
-    claim_blocks();
+    const std::size_t ran = claim_blocks();
     epoch.fetch_add(1);
-    if (active.load() != 0) wait_for_workers();
+    if (active.load() != 0) wait_for_workers(began, ran);
   }
 
-  void wait_for_workers() {
-    const auto began = Clock::now();
+  /// The caller ran `ran` blocks since `began`.
+  void wait_for_workers(Clock::time_point began, std::size_t ran) {
+    const auto ran_out = Clock::now();
     if (!spin_until([&] { return active.load() == 0; })) {
       for (std::uint32_t n = active.load(); n != 0; n = active.load()) active.wait(n);
     }
-    const auto stalled = Clock::now() - began;
-    if (stalled < kStallTime) return;
+    const auto stalled = Clock::now() - ran_out;
+    const auto block_time = (ran_out - began) / static_cast<int>(std::max<std::size_t>(ran, 1));
+    if (stalled < std::max<Clock::duration>(kStallTime, kStallBlocks * block_time)) return;
     const auto solo = std::min<Clock::duration>(stalled * kSoloFactor, kSoloTimeMax);
     solo_until = Clock::now() + solo;
     is_solo = true;

@@ -2,7 +2,6 @@
 #include <array>
 #include <cstdio>
 #include <iostream>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,19 +20,24 @@ struct Subcommand {
   int (*run)(const Arguments&);
 };
 
-using Tool = int (*)(std::span<const std::string>, spel::engine::tools::ToolStreams);
-
-template <Tool tool>
+template <auto Tool>
 int run_tool(const Arguments& arguments) {
-  return tool(arguments, {std::cout, std::cerr});
+  return Tool(arguments, {std::cout, std::cerr});
 }
+
+namespace tools = spel::engine::tools;
 
 constexpr std::array kSubcommands{
     Subcommand{"serve", "run the server; see spel serve --help", &spel::server::serve},
-    Subcommand{"verify-weights", "check a model file against its golden logits",
-               &run_tool<&spel::engine::tools::verify_weights_main>},
-    Subcommand{"convert", "write a model in another form, or random weights",
-               &run_tool<&spel::engine::tools::convert_weights_main>},
+    Subcommand{"generate", "complete one prompt on the terminal", &run_tool<&tools::generate_main>},
+    Subcommand{"bench", "measure kernels, verification, decoding and rollback",
+               &run_tool<&tools::bench_main>},
+    Subcommand{"selftest", "check the engine's promises on this machine",
+               &run_tool<&tools::selftest_main>},
+    Subcommand{"verify-weights", "check a model against its golden logits",
+               &run_tool<&tools::verify_weights_main>},
+    Subcommand{"convert", "turn a model directory into a SPELW001 file or back",
+               &run_tool<&tools::convert_weights_main>},
 };
 
 void print_usage(std::FILE* out) {

@@ -19,89 +19,146 @@ inline void fma_step(F16 (&acc)[T][P], const F16 (&w)[P], const unsigned char* x
   }
 }
 
+/// Sums of the words before `place.begin` wait in y: an f32 stored and loaded again is the same
+/// f32.
 template <int T, int P>
-inline void store_tile(const DenseJob& job, std::size_t panel, std::size_t row,
-                       const F16 (&acc)[T][P]) {
-#pragma GCC unroll 16
-  for (int t = 0; t < T; ++t) {
-    float* y = job.y + (row + static_cast<std::size_t>(t)) * job.y_stride;
+inline void load_tile(const DenseJob& job, const TilePlace& place, F16 (&acc)[T][P]) {
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) {
-      store_panel(y, job.rows, panel + static_cast<std::size_t>(p), acc[t][p]);
-    }
+  for (int p = 0; p < P; ++p) {
+    const std::size_t panel = place.panel + static_cast<std::size_t>(p);
+    const std::size_t lanes = place.begin > 0 ? panel_lanes(job.rows, panel) : 0;
+    const float* y = job.y + place.row * job.y_stride + 16 * panel;
+#pragma GCC unroll 16
+    for (int t = 0; t < T; ++t, y += job.y_stride) acc[t][p] = load_lanes(y, lanes);
   }
 }
 
+template <int T, int P>
+inline void store_tile(const DenseJob& job, const TilePlace& place, const F16 (&acc)[T][P]) {
+#pragma GCC unroll 8
+  for (int p = 0; p < P; ++p) {
+    const std::size_t panel = place.panel + static_cast<std::size_t>(p);
+    const std::size_t lanes = panel_lanes(job.rows, panel);
+    float* y = job.y + place.row * job.y_stride + 16 * panel;
+#pragma GCC unroll 16
+    for (int t = 0; t < T; ++t, y += job.y_stride) store_lanes(y, lanes, acc[t][p]);
+  }
+}
+
+/// Which lines a tile asks for while it works on its own, relative to the line it reads.
+///
+/// With one tile: kPrefetchLines further down each panel. With several, which read the same lines:
+/// the next block of these panels, or the first block of the next group, shared among the tiles.
+template <int P>
+struct Prefetcher {
+  static constexpr int kLines = P;
+
+  Prefetcher(const DenseJob& job, const TilePlace& place, std::size_t lines_begin,
+             std::size_t lines_end) {
+    const std::size_t panel_lines = job.panel_bytes / 64;
+    std::size_t ahead = 64 * kPrefetchLines;
+    if (place.tiles > 1) {
+      ahead = lines_end < panel_lines ? 64 * (lines_end - lines_begin)
+                                      : P * job.panel_bytes - 64 * lines_begin;
+    }
+    std::size_t p = place.tile % P;
+    for (int i = 0; i < kLines; ++i) {
+      offset[i] = p * job.panel_bytes + ahead;
+      p = p + place.tiles < P ? p + place.tiles : p;
+    }
+  }
+
+  void ask(const std::byte* line) const {
+#pragma GCC unroll 8
+    for (int i = 0; i < kLines; ++i) prefetch(line + offset[i]);
+  }
+
+  std::size_t offset[kLines];
+};
+
 struct F32Tile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kDenseTileRows;
+  static constexpr std::size_t kBlockWords = 256;
   static constexpr int panels(int rows) { return dense_panels(rows); }
   static std::size_t words(const DenseJob& job) { return job.cols; }
 
   template <int T, int P>
-  static void run(const DenseJob& job, std::size_t panel, const unsigned char* x, std::size_t row) {
+  static void run(const DenseJob& job, const TilePlace& place) {
     F16 acc[T][P];
-#pragma GCC unroll 16
-    for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) acc[t][p] = splat(0.0F);
-    }
-    const std::byte* base = job.panels + panel * job.panel_bytes;
-    for (std::size_t k = 0; k < job.cols; ++k) {
+    load_tile<T, P>(job, place, acc);
+    const std::byte* base = job.panels + place.panel * job.panel_bytes;
+    const Prefetcher<P> prefetcher(job, place, place.begin, place.end);
+    for (std::size_t k = place.begin; k < place.end; ++k) {
+      const std::byte* line = base + 64 * k;
+      prefetcher.ask(line);
       F16 w[P];
 #pragma GCC unroll 8
       for (int p = 0; p < P; ++p) {
-        const std::byte* from = base + static_cast<std::size_t>(p) * job.panel_bytes + 64 * k;
-        w[p] = load(reinterpret_cast<const float*>(from));
+        w[p] = load(
+            reinterpret_cast<const float*>(line + static_cast<std::size_t>(p) * job.panel_bytes));
       }
-      fma_step<T, P>(acc, w, x + 4 * T * k);
+      fma_step<T, P>(acc, w, place.x + 4 * T * k);
     }
-    store_tile<T, P>(job, panel, row, acc);
+    store_tile<T, P>(job, place, acc);
   }
 };
 
 /// Each 32-bit lane holds column 2j in its low half and column 2j+1 in its high half.
 struct Bf16Tile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kDenseTileRows;
+  static constexpr std::size_t kBlockWords = 512;
+  static_assert(kBlockWords % 2 == 0, "a block may not end inside a pair of columns");
   static constexpr int panels(int rows) { return dense_panels(rows); }
   static std::size_t words(const DenseJob& job) { return job.cols; }
 
-  template <int T, int P>
-  static void run(const DenseJob& job, std::size_t panel, const unsigned char* x, std::size_t row) {
-    F16 acc[T][P];
-#pragma GCC unroll 16
-    for (int t = 0; t < T; ++t) {
+  template <int P>
+  static void load_pairs(I16 (&pairs)[P], const std::byte* line, std::size_t panel_bytes) {
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) acc[t][p] = splat(0.0F);
+    for (int p = 0; p < P; ++p) {
+      pairs[p] = load_words(line + static_cast<std::size_t>(p) * panel_bytes);
     }
-    const std::byte* base = job.panels + panel * job.panel_bytes;
-    const std::size_t pairs = job.cols / 2;
-    for (std::size_t j = 0; j < pairs; ++j) {
+  }
+
+  template <int T, int P>
+  static void step_low(F16 (&acc)[T][P], const I16 (&pairs)[P], const unsigned char* x) {
+    F16 w[P];
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) w[p] = bf16_low(pairs[p]);
+    fma_step<T, P>(acc, w, x);
+  }
+
+  template <int T, int P>
+  static void run(const DenseJob& job, const TilePlace& place) {
+    F16 acc[T][P];
+    load_tile<T, P>(job, place, acc);
+    const std::byte* base = job.panels + place.panel * job.panel_bytes;
+    const Prefetcher<P> prefetcher(job, place, place.begin / 2, (place.end + 1) / 2);
+    I16 pairs[P];
+    for (std::size_t j = place.begin / 2; j < place.end / 2; ++j) {
+      const std::byte* line = base + 64 * j;
+      prefetcher.ask(line);
+      const unsigned char* x = place.x + 8 * T * j;
+      load_pairs<P>(pairs, line, job.panel_bytes);
+      step_low<T, P>(acc, pairs, x);
       F16 w[P];
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) {
-        w[p] = bf16_low(load_words(base + static_cast<std::size_t>(p) * job.panel_bytes + 64 * j));
-      }
-      fma_step<T, P>(acc, w, x + 8 * T * j);
-#pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) {
-        w[p] = bf16_high(load_words(base + static_cast<std::size_t>(p) * job.panel_bytes + 64 * j));
-      }
-      fma_step<T, P>(acc, w, x + 8 * T * j + 4 * T);
+      for (int p = 0; p < P; ++p) w[p] = bf16_high(pairs[p]);
+      fma_step<T, P>(acc, w, x + 4 * T);
     }
     // The padding after an odd last column is not multiplied in: adding +0 would turn -0 into +0.
-    if (job.cols % 2 != 0) {
-      F16 w[P];
-#pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) {
-        w[p] =
-            bf16_low(load_words(base + static_cast<std::size_t>(p) * job.panel_bytes + 64 * pairs));
-      }
-      fma_step<T, P>(acc, w, x + 8 * T * pairs);
+    if (place.end % 2 != 0) {
+      load_pairs<P>(pairs, base + 64 * (place.end / 2), job.panel_bytes);
+      step_low<T, P>(acc, pairs, place.x + 4 * T * (place.end - 1));
     }
-    store_tile<T, P>(job, panel, row, acc);
+    store_tile<T, P>(job, place, acc);
   }
 };
 
 inline std::size_t dense_panel_group(std::size_t m) {
-  return static_cast<std::size_t>(dense_panels(static_cast<int>(plan_tiles(m).rows_max)));
+  return static_cast<std::size_t>(
+      dense_panels(static_cast<int>(plan_tiles(m, kDenseTileRows).rows_max)));
 }
 inline void matmul_f32(const DenseJob& job, std::size_t begin, std::size_t end) {
   run_job<F32Tile>(job, begin, end);

@@ -6,20 +6,28 @@
 namespace spel::kernels {
 namespace {
 
-/// Rows [0, rows <= 16) of one block of the state.
+/// Rows [0, rows <= 16) of one block of the state. kVectors: dk / 16 if known, and rows is 16; else
+/// 0.
+template <int kVectors>
 inline void delta_block(const DeltaRule& rule, const float* from, float* to, const float* q,
                         const float* k, const float* v, float* out, std::size_t rows) {
-  const std::size_t dk = rule.head_dim_k;
+  constexpr bool kWhole = kVectors > 0;
+  const std::size_t dk = kWhole ? 16 * kVectors : rule.head_dim_k;
+  if (kWhole) rows = 16;
+  const auto load_row = [dk](const float* p, std::size_t j) {
+    return kWhole ? load(p + j) : load_at(p, j, dk);
+  };
   const F16 decay = splat(rule.decay);
   F16 acc[16];
   for (std::size_t i = 0; i < 16; ++i) acc[i] = splat(0.0F);
   for (std::size_t i = 0; i < rows; ++i) {
     const float* s = from + i * dk;
     F16 read = splat(0.0F);
+#pragma GCC unroll 8
     for (std::size_t j = 0; j < dk; j += 16) {
-      F16 lanes = load_at(s, j, dk);
+      F16 lanes = load_row(s, j);
       if (rule.decay_before_read) lanes = mul(decay, lanes);
-      read = fma(lanes, load_at(k, j, dk), read);
+      read = fma(lanes, load_row(k, j), read);
     }
     acc[i] = read;
   }
@@ -31,14 +39,15 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* to, con
     float* t = to + i * dk;
     const F16 u = splat(update[i]);
     F16 read = splat(0.0F);
+#pragma GCC unroll 8
     for (std::size_t j = 0; j < dk; j += 16) {
-      const F16 next = fma(u, load_at(k, j, dk), mul(decay, load_at(s, j, dk)));
-      if (dk - j >= 16) {
+      const F16 next = fma(u, load_row(k, j), mul(decay, load_row(s, j)));
+      if (kWhole || dk - j >= 16) {
         store(t + j, next);
       } else {
         store_partial(t + j, dk - j, next);
       }
-      read = fma(next, load_at(q, j, dk), read);
+      read = fma(next, load_row(q, j), read);
     }
     acc[i] = read;
   }
@@ -52,10 +61,18 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* to, con
 
 inline void delta_step(const DeltaRule& rule, const float* from, float* to, const float* q,
                        const float* k, const float* v, float* out) {
+  const std::size_t dk = rule.head_dim_k;
   for (std::size_t i = 0; i < rule.head_dim_v; i += 16) {
     const std::size_t left = rule.head_dim_v - i;
-    const std::size_t at = i * rule.head_dim_k;
-    delta_block(rule, from + at, to + at, q, k, v + i, out + i, left < 16 ? left : 16);
+    const float* s = from + i * dk;
+    float* t = to + i * dk;
+    if (left >= 16 && dk == 64) {
+      delta_block<4>(rule, s, t, q, k, v + i, out + i, 16);
+    } else if (left >= 16 && dk == 128) {
+      delta_block<8>(rule, s, t, q, k, v + i, out + i, 16);
+    } else {
+      delta_block<0>(rule, s, t, q, k, v + i, out + i, left < 16 ? left : 16);
+    }
   }
 }
 
@@ -64,42 +81,81 @@ inline void store_key(float* keys, std::size_t position, std::size_t head_dim, c
   for (std::size_t d = 0; d < head_dim; ++d) panel[16 * d] = k[d];
 }
 
-/// scratch[j] = logit_scale * (q . key j), each one chain over d.
-inline void attention_logits(const AttentionHead& head, const float* q, float* scratch) {
-  const F16 scale = splat(head.logit_scale);
-  for (std::size_t j = 0; j < head.positions; j += 16) {
-    const float* panel = head.keys + j * head.head_dim;
-    F16 acc = splat(0.0F);
-    for (std::size_t d = 0; d < head.head_dim; ++d) {
-      acc = fma(splat(q[d]), load(panel + 16 * d), acc);
+/// scratch[j …] = logit_scale * (q . key j) for N panels of positions, each one chain over d.
+template <int N>
+inline void attention_logits(const AttentionHead& head, const float* q, std::size_t j,
+                             float* scratch) {
+  F16 acc[N];
+#pragma GCC unroll 4
+  for (int n = 0; n < N; ++n) acc[n] = splat(0.0F);
+  const std::size_t panel_size = 16 * head.head_dim;
+  const float* panels = head.keys + j * head.head_dim;
+  for (std::size_t d = 0; d < head.head_dim; ++d) {
+    const F16 query = splat(q[d]);
+#pragma GCC unroll 4
+    for (int n = 0; n < N; ++n) {
+      acc[n] = fma(query, load(panels + static_cast<std::size_t>(n) * panel_size + 16 * d), acc[n]);
     }
-    store(scratch + j, mul(acc, scale));
+  }
+#pragma GCC unroll 4
+  for (int n = 0; n < N; ++n) {
+    store(scratch + j + 16 * static_cast<std::size_t>(n), mul(acc[n], splat(head.logit_scale)));
   }
 }
 
-/// Lanes [d, d+16) of sum_j p_j v_j: four chains by j mod 4, combined (c0 + c1) + (c2 + c3).
-inline F16 weighted_values(const AttentionHead& head, const float* p, std::size_t d) {
-  F16 chain[4];
-  for (std::size_t c = 0; c < 4; ++c) chain[c] = splat(0.0F);
-  for (std::size_t j = 0; j < head.positions; ++j) {
-    const float* row = head.values + j * head.head_dim;
-    chain[j % 4] = fma(splat(p[j]), load_at(row, d, head.head_dim), chain[j % 4]);
+/// Lanes [d, d + 16 N) of inverse * sum_j p_j v_j: per lane four chains by j mod 4, combined as
+/// (c0 + c1) + (c2 + c3). With N = 1 the lanes past head_dim are left alone.
+template <int N>
+inline void weighted_values(const AttentionHead& head, const float* p, std::size_t d, F16 inverse,
+                            float* out) {
+  const std::size_t lanes = head.head_dim - d;
+  const bool partial = N == 1 && lanes < 16;
+  const float* rows = head.values + d;
+  F16 chain[4][N];
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+#pragma GCC unroll 4
+    for (int n = 0; n < N; ++n) chain[c][n] = splat(0.0F);
   }
-  return add(add(chain[0], chain[1]), add(chain[2], chain[3]));
+  const auto step = [&](F16(&sums)[N], std::size_t j) {
+    const F16 weight = splat(p[j]);
+#pragma GCC unroll 4
+    for (int n = 0; n < N; ++n) {
+      const float* row = rows + j * head.head_dim + 16 * static_cast<std::size_t>(n);
+      sums[n] = fma(weight, partial ? load_partial(row, lanes) : load(row), sums[n]);
+    }
+  };
+  std::size_t j = 0;
+  for (; j + 4 <= head.positions; j += 4) {
+    step(chain[0], j);
+    step(chain[1], j + 1);
+    step(chain[2], j + 2);
+    step(chain[3], j + 3);
+  }
+  if (j < head.positions) step(chain[0], j);
+  if (j + 1 < head.positions) step(chain[1], j + 1);
+  if (j + 2 < head.positions) step(chain[2], j + 2);
+#pragma GCC unroll 4
+  for (int n = 0; n < N; ++n) {
+    const F16 sum = add(add(chain[0][n], chain[1][n]), add(chain[2][n], chain[3][n]));
+    float* to = out + d + 16 * static_cast<std::size_t>(n);
+    if (partial) {
+      store_partial(to, lanes, mul(sum, inverse));
+    } else {
+      store(to, mul(sum, inverse));
+    }
+  }
 }
 
 inline void attend(const AttentionHead& head, const float* q, float* scratch, float* out) {
-  attention_logits(head, q, scratch);
+  std::size_t j = 0;
+  for (; j + 64 <= head.positions; j += 64) attention_logits<4>(head, q, j, scratch);
+  for (; j < head.positions; j += 16) attention_logits<1>(head, q, j, scratch);
   float top;
   const F16 inverse = splat(1.0F / exp_sum(scratch, head.positions, scratch, &top));
-  for (std::size_t d = 0; d < head.head_dim; d += 16) {
-    const F16 result = mul(weighted_values(head, scratch, d), inverse);
-    if (head.head_dim - d >= 16) {
-      store(out + d, result);
-    } else {
-      store_partial(out + d, head.head_dim - d, result);
-    }
-  }
+  std::size_t d = 0;
+  for (; d + 64 <= head.head_dim; d += 64) weighted_values<4>(head, scratch, d, inverse, out);
+  for (; d < head.head_dim; d += 16) weighted_values<1>(head, scratch, d, inverse, out);
 }
 
 }  // namespace

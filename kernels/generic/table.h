@@ -9,7 +9,9 @@ namespace spel::kernels {
 namespace {
 
 constexpr FunctionTable make_table() {
-  return {.dense_panel_group = dense_panel_group,
+  return {.dense_tile_rows = kDenseTileRows,
+          .ternary_tile_rows = kTernaryTileRows,
+          .dense_panel_group = dense_panel_group,
           .ternary_panel_group = ternary_panel_group,
           .pack_rows = pack_rows,
           .sum_int8 = sum_int8,

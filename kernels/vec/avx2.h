@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <immintrin.h>
 
+#include "kernels/vec/interleave.h"
+
 namespace spel::kernels {
 namespace {
 
@@ -16,10 +18,13 @@ struct I16 {
   __m256i lo, hi;
 };
 
-constexpr int kMaxTileRows = 6;
+constexpr int kDenseTileRows = 6;
+constexpr std::size_t kPrefetchLines = 16;
 constexpr int dense_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
 constexpr int kMaskedFieldRows = 1;
 constexpr int masked_field_panels(int) { return 1; }
+constexpr int kTernaryTileRows = 6;
+constexpr int shifted_field_panels(int) { return 1; }
 constexpr int kFieldShift[4] = {0, 2, 4, 6};
 
 inline F16 load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
@@ -36,6 +41,18 @@ inline void store_partial(float* p, std::size_t n, F16 a) {
   alignas(32) float lanes[16];
   store(lanes, a);
   for (std::size_t i = 0; i < n; ++i) p[i] = lanes[i];
+}
+/// load_partial and store_partial for n <= 16, n = 16 being usual.
+inline F16 load_lanes(const float* p, std::size_t n) {
+  if (n == 16) return load(p);
+  return load_partial(p, n);
+}
+inline void store_lanes(float* p, std::size_t n, F16 a) {
+  if (n == 16) {
+    store(p, a);
+  } else {
+    store_partial(p, n, a);
+  }
 }
 inline F16 splat(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
 inline F16 add(F16 a, F16 b) { return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)}; }

@@ -15,16 +15,22 @@ struct I16 {
   __m512i v;
 };
 
-constexpr int kMaxTileRows = 12;
+constexpr int kDenseTileRows = 9;
+/// How far down its panel a product asks for weights.
+constexpr std::size_t kPrefetchLines = 16;
 /// Panels taken at once with `rows` activation rows: rows x panels accumulators, the panels'
-/// weights and one broadcast fit 32 registers.
-constexpr int dense_panels(int rows) { return rows <= 2 ? 8 : 31 / (rows + 1); }
-/// Up to this many rows, ternary fields are masked in place and summed apart (four accumulators).
+/// weights and one broadcast fit 32 registers, and the models' widths are whole multiples.
+constexpr int dense_panels(int rows) { return rows <= 2 ? 8 : rows <= 6 ? 4 : 3; }
+/// Ternary fields are masked in place up to this many rows (four accumulators each), else shifted.
 constexpr int kMaskedFieldRows = 6;
-constexpr int masked_field_panels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
+constexpr int masked_field_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
+/// Shifting a field down is paid once per tile: tall tiles, of ten sums or more to hide the
+/// latency.
+constexpr int kTernaryTileRows = 12;
+constexpr int shifted_field_panels(int) { return 2; }
 /// Whether dot_weights() sums (w + 128) x rather than w x.
 constexpr bool kInt8Biased = true;
-/// dot_field<F> multiplies by 2^kFieldShift[F]: the field is masked in place, not shifted down.
+/// masked_field<F> leaves codes times 2^kFieldShift[F]: the field is not shifted down.
 constexpr int kFieldShift[4] = {0, 2, 4, 6};
 
 inline __mmask16 lane_mask(std::size_t n) { return static_cast<__mmask16>((1U << n) - 1U); }
@@ -38,6 +44,9 @@ inline F16 load_partial(const float* p, std::size_t n) {
 inline void store_partial(float* p, std::size_t n, F16 a) {
   _mm512_mask_storeu_ps(p, lane_mask(n), a.v);
 }
+/// load_partial and store_partial for n <= 16, n = 16 being usual.
+inline F16 load_lanes(const float* p, std::size_t n) { return load_partial(p, n); }
+inline void store_lanes(float* p, std::size_t n, F16 a) { store_partial(p, n, a); }
 inline F16 splat(float x) { return {_mm512_set1_ps(x)}; }
 inline F16 add(F16 a, F16 b) { return {_mm512_add_ps(a.v, b.v)}; }
 inline F16 sub(F16 a, F16 b) { return {_mm512_sub_ps(a.v, b.v)}; }
@@ -88,13 +97,17 @@ inline F16 bf16_high(I16 a) {
   return {_mm512_castsi512_ps(_mm512_and_si512(a.v, mask))};
 }
 
-/// Per lane, acc + sum of four u8 x s8 products.
-inline I16 dot_bytes(I16 acc, I16 u, I16 s) { return {_mm512_dpbusd_epi32(acc.v, u.v, s.v)}; }
+/// Per lane, acc + sum of four u8 x s8 products. GCC 12 surrounds the intrinsic with two register
+/// copies (its vector type is not the instruction's), which costs a third of the throughput.
+inline I16 dot_bytes(I16 acc, I16 u, I16 s) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(acc.v) : "v"(u.v), "v"(s.v));
+  return acc;
+}
 inline I16 dot_weights(I16 acc, I16 w, I16 x) { return dot_bytes(acc, w, x); }
+/// The codes of field F times 2^kFieldShift[F], as bytes.
 template <int F>
-inline I16 dot_field(I16 acc, I16 packed, I16 x) {
-  const I16 field = {_mm512_and_si512(packed.v, _mm512_set1_epi8(static_cast<char>(3 << (2 * F))))};
-  return dot_bytes(acc, field, x);
+inline I16 masked_field(I16 packed) {
+  return {_mm512_and_si512(packed.v, _mm512_set1_epi8(static_cast<char>(3 << (2 * F))))};
 }
 /// Codes of field F as bytes 0, 1, 2.
 template <int F>
@@ -110,6 +123,57 @@ inline I16 add_sub(I16 acc, I16 code, I16 x) {
   const __m512i terms = _mm512_mask_sub_epi8(kept, minus, zero, x.v);
   const __m512i pairs = _mm512_maddubs_epi16(_mm512_set1_epi8(1), terms);
   return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
+}
+
+/// Rows become columns: lane r of a[w] is lane w of the old a[r].
+inline void transpose(__m512i (&a)[16]) {
+  __m512i pairs[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    pairs[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
+    pairs[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+  }
+  // Quarter q of fours[4 g + c] is column 4 q + c of rows 4 g … 4 g + 3.
+  __m512i fours[16];
+#pragma GCC unroll 4
+  for (int g = 0; g < 16; g += 4) {
+    fours[g] = _mm512_unpacklo_epi64(pairs[g], pairs[g + 2]);
+    fours[g + 1] = _mm512_unpackhi_epi64(pairs[g], pairs[g + 2]);
+    fours[g + 2] = _mm512_unpacklo_epi64(pairs[g + 1], pairs[g + 3]);
+    fours[g + 3] = _mm512_unpackhi_epi64(pairs[g + 1], pairs[g + 3]);
+  }
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    const __m512i even_low = _mm512_shuffle_i32x4(fours[c], fours[4 + c], 0x88);
+    const __m512i even_high = _mm512_shuffle_i32x4(fours[8 + c], fours[12 + c], 0x88);
+    const __m512i odd_low = _mm512_shuffle_i32x4(fours[c], fours[4 + c], 0xDD);
+    const __m512i odd_high = _mm512_shuffle_i32x4(fours[8 + c], fours[12 + c], 0xDD);
+    a[c] = _mm512_shuffle_i32x4(even_low, even_high, 0x88);
+    a[4 + c] = _mm512_shuffle_i32x4(odd_low, odd_high, 0x88);
+    a[8 + c] = _mm512_shuffle_i32x4(even_low, even_high, 0xDD);
+    a[12 + c] = _mm512_shuffle_i32x4(odd_low, odd_high, 0xDD);
+  }
+}
+
+/// out[word][row] = in[row][word] for `words` words of `rows` <= 16 rows `stride` bytes apart; the
+/// rows of one word are `pitch` words from those of the next.
+inline void interleave_words(const unsigned char* in, std::size_t stride, std::size_t rows,
+                             std::size_t words, std::size_t pitch, unsigned char* out) {
+  const __mmask16 row_mask = static_cast<__mmask16>((1U << rows) - 1U);
+  for (std::size_t first = 0; first < words; first += 16) {
+    const std::size_t count = words - first < 16 ? words - first : 16;
+    const __mmask16 word_mask = static_cast<__mmask16>((1U << count) - 1U);
+    __m512i block[16];
+#pragma GCC unroll 16
+    for (std::size_t row = 0; row < 16; ++row) {
+      const __mmask16 mask = row < rows ? word_mask : __mmask16{0};
+      block[row] = _mm512_maskz_loadu_epi32(mask, in + row * stride + 4 * first);
+    }
+    transpose(block);
+    for (std::size_t word = 0; word < count; ++word) {
+      _mm512_mask_storeu_epi32(out + 4 * (first + word) * pitch, row_mask, block[word]);
+    }
+  }
 }
 
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/vec/interleave.h"
+
 namespace spel::kernels {
 namespace {
 
@@ -14,10 +16,13 @@ struct I16 {
   std::int32_t v[16];
 };
 
-constexpr int kMaxTileRows = 6;
+constexpr int kDenseTileRows = 6;
+constexpr std::size_t kPrefetchLines = 16;
 constexpr int dense_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
 constexpr int kMaskedFieldRows = 1;
 constexpr int masked_field_panels(int) { return 1; }
+constexpr int kTernaryTileRows = 6;
+constexpr int shifted_field_panels(int) { return 1; }
 constexpr bool kInt8Biased = false;
 constexpr int kFieldShift[4] = {0, 0, 0, 0};
 
@@ -50,6 +55,18 @@ inline F16 load_partial(const float* p, std::size_t n) {
 }
 inline void store_partial(float* p, std::size_t n, F16 a) {
   for (std::size_t i = 0; i < n; ++i) p[i] = a.v[i];
+}
+/// load_partial and store_partial for n <= 16, n = 16 being usual.
+inline F16 load_lanes(const float* p, std::size_t n) {
+  if (n == 16) return load(p);
+  return load_partial(p, n);
+}
+inline void store_lanes(float* p, std::size_t n, F16 a) {
+  if (n == 16) {
+    store(p, a);
+  } else {
+    store_partial(p, n, a);
+  }
 }
 inline F16 splat(float x) {
   return each_lane<F16>([&](int) { return x; });
@@ -154,9 +171,10 @@ inline I16 dot_bytes(I16 acc, I16 u, I16 s) {
     return sum;
   });
 }
+/// The codes of field F times 2^kFieldShift[F], as bytes.
 template <int F>
-inline I16 dot_field(I16 acc, I16 packed, I16 x) {
-  return dot_bytes(acc, codes<F>(packed), x);
+inline I16 masked_field(I16 packed) {
+  return codes<F>(packed);
 }
 inline I16 add_sub(I16 acc, I16 code, I16 x) {
   return each_lane<I16>([&](int i) {

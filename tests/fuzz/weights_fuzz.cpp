@@ -62,8 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) {
     return 0;
   }
-  const auto kind = static_cast<WeightsFuzzKind>(
-      data[0] % static_cast<std::uint8_t>(WeightsFuzzKind::kCount));
+  const auto kind =
+      static_cast<WeightsFuzzKind>(data[0] % static_cast<std::uint8_t>(WeightsFuzzKind::kCount));
   try {
     spel::engine::read(kind, std::as_bytes(std::span(data + 1, size - 1)));
   } catch (const spel::Error&) {

@@ -1,8 +1,10 @@
 #include "engine/model/convert.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <sstream>
+#include <sys/resource.h>
 
 #include "engine/model/directory_names.h"
 #include "engine/model/random_source.h"
@@ -97,6 +99,40 @@ TEST_F(Convert, ValuesThatAreNotBf16ExactStayF32) {
   const std::vector<std::byte> again = read_bytes(path("c.spelw"));
   EXPECT_TRUE(std::ranges::equal(std::span(again).first(64 + target_bytes),
                                  std::span(bytes).first(64 + target_bytes)));
+}
+
+/// Makes writes past `bytes` of a file fail, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limit = {bytes, old_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*old_handler_)(int);
+  rlimit old_{};
+};
+
+TEST_F(Convert, AFullDiskLeavesNothingBehind) {
+  for (const char* form : {"spelw", "directory"}) {
+    for (const rlim_t bytes : {0U, 64U, 4000U}) {
+      const FileSizeLimit limit(bytes);
+      EXPECT_EQ(run(tools::convert_weights_main, {"--random", path("x"), "--to", form, "--config",
+                                                  "d_model=32,n_layers=10,n_heads=2,head_dim=16,"
+                                                  "d_ff=32,vocab=16"}),
+                1);
+      EXPECT_NE(err_.str().find("cannot write"), std::string::npos) << err_.str();
+      EXPECT_EQ(folder_.entries(), 0U);
+    }
+  }
 }
 
 TEST_F(Convert, ADraftOfOtherQuantisersIsRefused) {

@@ -1,5 +1,6 @@
 // Files made to break a loader. Each test named after a report repeats the input of a public bug of
 // a server like this one; the report's id is in the comment above it.
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -212,6 +213,43 @@ TEST_F(HostileFiles, EveryTruncationOfEveryFileOfADirectoryIsRefused) {
     ModelDirectoryBytes files = good;
     files.config = std::span(config).first(size);
     ASSERT_TRUE(refused(files)) << "config " << size;
+  }
+}
+
+/// Whether two sources of one shape hold the same values.
+bool same_values(const ModelSource& a, const ModelSource& b) {
+  const std::vector<TensorSpec> tensors = tensor_layout(a.config()).in_file_order();
+  return std::ranges::all_of(tensors, [&](const TensorSpec& tensor) {
+    return a.read_values(tensor) == b.read_values(tensor);
+  });
+}
+
+TEST_F(HostileFiles, EveryFlippedBitOfAContainerHeaderIsRefusedOrChangesNoTensor) {
+  ModelConfig shape = tiny_config();
+  shape.n_layers = 1;
+  shape.draft_layers = {0};
+  const std::filesystem::path folder = folder_.path() / "one-layer";
+  write_model(*random_source(shape, 7), std::nullopt, folder, ModelForm::kDirectory);
+  const std::vector<std::byte> config = read_bytes(folder / kConfigName);
+  const std::vector<std::byte> target = read_bytes(folder / kTargetName);
+  const std::vector<std::byte> draft = read_bytes(folder / kDraftName);
+  const ModelDirectoryBytes good = {config, target, draft, std::nullopt, std::nullopt, ""};
+  const auto original = parse_model_directory(good);
+  for (const bool flip_draft : {false, true}) {
+    std::vector<std::byte> bytes = flip_draft ? draft : target;
+    std::uint64_t header_size = 0;
+    std::memcpy(&header_size, bytes.data(), sizeof(header_size));
+    ModelDirectoryBytes files = good;
+    (flip_draft ? files.draft : files.target) = bytes;
+    for (std::size_t bit = 0; bit < 8 * (8 + header_size); ++bit) {
+      const auto mask = static_cast<std::byte>(1U << (bit % 8));
+      bytes[bit / 8] ^= mask;
+      try {
+        ASSERT_TRUE(same_values(*original, *parse_model_directory(files))) << "bit " << bit;
+      } catch (const Error&) {
+      }
+      bytes[bit / 8] ^= mask;
+    }
   }
 }
 

@@ -1,0 +1,125 @@
+// Row operations, the delta rule and attention.
+#include "kernels/bench/support.h"
+
+namespace spel::kernels {
+namespace {
+
+using Args = std::vector<std::vector<std::int64_t>>;
+
+const Args kWidths = {{384}, {1024}, {3072}};
+
+/// Runs use(kernels, x, w, y, n) over rows of n.
+template <class Use>
+void register_row(const std::string& name, Use use) {
+  register_for_sets(
+      name,
+      [use](benchmark::State& state, const Kernels& kernels) {
+        const auto n = static_cast<std::size_t>(state.range(0));
+        auto x = bench_values(n);
+        const auto w = bench_values(3 * n);
+        std::vector<float> y(n);
+        for (auto _ : state) {
+          use(kernels, x.data(), w.data(), y.data(), n);
+          benchmark::DoNotOptimize(y.data());
+        }
+        state.SetItemsProcessed(state.iterations() * state.range(0));
+      },
+      kWidths);
+}
+
+void delta(benchmark::State& state, const Kernels& kernels) {
+  const auto dim = static_cast<std::size_t>(state.range(0));
+  const DeltaRule rule{dim, dim, 0.9F, 0.5F, 0.125F, false};
+  const auto q = bench_values(dim), k = bench_values(dim), v = bench_values(dim);
+  const auto from = bench_values(dim * dim);
+  std::vector<float> to(dim * dim), out(dim);
+  for (auto _ : state) {
+    kernels.delta_step(rule, from.data(), to.data(), q.data(), k.data(), v.data(), out.data());
+    benchmark::DoNotOptimize(out.data());
+  }
+  report_macs(state, 3 * dim * dim);
+}
+
+void attend(benchmark::State& state, const Kernels& kernels) {
+  constexpr std::size_t kDim = 64;
+  const auto positions = static_cast<std::size_t>(state.range(0));
+  const std::size_t padded = (positions + 15) / 16 * 16;
+  const auto keys = bench_values(padded * kDim), values = bench_values(positions * kDim);
+  const auto q = bench_values(kDim);
+  std::vector<float> scratch(padded), out(kDim);
+  const AttentionHead head{keys.data(), values.data(), positions, kDim, 0.125F};
+  for (auto _ : state) {
+    kernels.attend(head, q.data(), scratch.data(), out.data());
+    benchmark::DoNotOptimize(out.data());
+  }
+  report_macs(state, 2 * positions * kDim);
+}
+
+void store_key(benchmark::State& state, const Kernels& kernels) {
+  constexpr std::size_t kDim = 64;
+  std::vector<float> keys(16 * kDim);
+  const auto k = bench_values(kDim);
+  std::size_t position = 0;
+  for (auto _ : state) {
+    kernels.store_key(keys.data(), position++ % 16, kDim, k.data());
+    benchmark::DoNotOptimize(keys.data());
+  }
+}
+
+void rope(benchmark::State& state, const Kernels& kernels) {
+  constexpr std::size_t kDim = 64;
+  const auto heads = static_cast<std::size_t>(state.range(0));
+  auto x = bench_values(heads * kDim);
+  // A turn by nothing, so that the values stay what they are through millions of iterations.
+  const std::vector<float> cos(kDim / 2, 1.0F), sin(kDim / 2, 0.0F);
+  for (auto _ : state) {
+    kernels.rope(x.data(), heads, kDim, cos.data(), sin.data());
+    benchmark::DoNotOptimize(x.data());
+  }
+}
+
+const bool kRegistered = [] {
+  register_row("rms_norm", [](const Kernels& k, const float* x, const float* w, float* y,
+                              std::size_t n) { k.rms_norm(x, w, n, 1e-5F, y); });
+  register_row("l2_normalize", [](const Kernels& k, float* x, const float*, float*, std::size_t n) {
+    k.l2_normalize(x, n / 64, 64, 1e-6F);
+  });
+  register_row("silu_mul", [](const Kernels& k, const float* x, const float* w, float* y,
+                              std::size_t n) { k.silu_mul(x, w, n, y); });
+  register_row("silu", [](const Kernels& k, const float* x, const float*, float* y, std::size_t n) {
+    k.silu(x, n, y);
+  });
+  register_row("sigmoid", [](const Kernels& k, const float* x, const float*, float* y,
+                             std::size_t n) { k.sigmoid(x, n, y); });
+  register_row("add", [](const Kernels& k, const float*, const float* w, float* y, std::size_t n) {
+    k.add(y, w, n);
+  });
+  register_row("short_conv",
+               [](const Kernels& k, const float* x, const float* w, float* y, std::size_t n) {
+                 const float* rows[] = {x, w, x};
+                 k.short_conv(rows, w, 3, n, y);
+               });
+  register_row("exp_sum",
+               [](const Kernels& k, const float* x, const float*, float* y, std::size_t n) {
+                 float max = 0.0F;
+                 benchmark::DoNotOptimize(k.exp_sum(x, n, y, &max));
+               });
+  register_row("argmax", [](const Kernels& k, const float* x, const float*, float*, std::size_t n) {
+    benchmark::DoNotOptimize(k.argmax(x, n));
+  });
+  register_row("quantize_row",
+               [](const Kernels& k, const float* x, const float*, float* y, std::size_t n) {
+                 // y holds four bytes for each value: room for the int8 row.
+                 float scale = 0.0F;
+                 k.quantize_row(x, n, reinterpret_cast<std::int8_t*>(y), n, &scale);
+                 benchmark::DoNotOptimize(scale);
+               });
+  register_for_sets("delta_step", delta, {{64}, {128}});
+  register_for_sets("attend", attend, {{64}, {512}, {4096}});
+  register_for_sets("store_key", store_key, {{}});
+  register_for_sets("rope", rope, {{6}, {16}});
+  return true;
+}();
+
+}  // namespace
+}  // namespace spel::kernels
