@@ -10,4 +10,4 @@ fi
 # gcc 12 warns about the undefined lanes inside its own intrinsics, hence the two -Wno flags.
 ${CXX:-g++} -std=c++20 -O3 -march=native -mno-avx512fp16 -mprefer-vector-width=512 -ffast-math \
   -fopenmp -fPIC -shared -Wall -Wextra -Wno-uninitialized -Wno-maybe-uninitialized \
-  gemm.cpp delta_rule.cpp attention.cpp elementwise.cpp muon.cpp -o "${1:-kernels.so}"
+  gemm.cpp delta_rule.cpp attention.cpp elementwise.cpp muon.cpp decode.cpp -o "${1:-kernels.so}"
