@@ -21,6 +21,7 @@ import torch
 from backend import make_model, set_threads
 from config import ModelConfig
 from corpus import Corpus
+from export import load_weights
 from loss import cross_entropy
 from notebank_data import ANSWER, NoteBankGenerator, NoteBankSpec
 from optim import Optimiser
@@ -110,6 +111,8 @@ class Run:
         )
         self.parameters = Parameters(ModelConfig.load(args.config))
         self.parameters.initialise(self.config["seed"])
+        if args.start is not None:
+            load_weights(args.start, self.parameters)
         self.tokens = self.step = 0
         self.total = settings["total_tokens"]
         state = self._read_checkpoint()
@@ -252,6 +255,9 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, default=here / "work" / "data")
     parser.add_argument("--out", type=Path, default=here / "work" / "spel-21m")
+    parser.add_argument(
+        "--start", type=Path, help="begin from these weights, not from random ones"
+    )
     parser.add_argument(
         "--minutes", type=float, help="token budget = what fits in this time"
     )
