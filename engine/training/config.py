@@ -91,6 +91,4 @@ def kind_of(name: str) -> str:
 def parameter_count(config: ModelConfig, own_only: bool = False) -> int:
     """Number of parameters; a draft's own ones leave out what it shares with the target."""
     shapes = parameter_shapes(config)
-    return sum(
-        math.prod(s) for n, s in shapes.items() if not (own_only and n in SHARED)
-    )
+    return sum(math.prod(s) for n, s in shapes.items() if not (own_only and n in SHARED))

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from backend import make_model, set_threads
+from budget import tokens_for
 from config import SHARED, ModelConfig
 from corpus import Corpus
 from export import load_weights
@@ -59,9 +60,7 @@ class DistillBatches:
         kinds = [names[i] for i in np.searchsorted(np.cumsum(p / p.sum()), marks)]
         tokens = np.zeros((rows, length), np.uint8)
         weights = np.ones((rows, length), np.float32)
-        generator = NoteBankGenerator(
-            self.corpus.words, self.proses, int(rng.integers(1 << 62))
-        )
+        generator = NoteBankGenerator(self.corpus.words, self.proses, int(rng.integers(1 << 62)))
         spec = NoteBankSpec(**stage["notebank"])
         by_class = np.array(stage["class_weights"], np.float32)
         for row, kind in enumerate(kinds):
@@ -120,8 +119,11 @@ class Distillation:
         if state is not None:
             self.optimiser.load(state["optimiser"])
         self.total = args.tokens or self.settings["total_tokens"]
-        self.schedule = Schedule(self.settings, self.total)
         self.warm_start = args.start is not None
+        if args.minutes is not None:
+            plan, step_tokens = self.out / "draft-plan.json", self.settings["step_tokens"]
+            self.total = tokens_for(args.minutes, plan, step_tokens, self._measured_step)
+        self.schedule = Schedule(self.settings, self.total)
         held_out = torch.from_numpy(
             corpus.rows(np.random.default_rng(7), 12, 512, True).astype(np.int64)
         )
@@ -162,6 +164,21 @@ class Distillation:
         start, end = self.settings["ternary_from"], self.settings["ternary_until"]
         return min(1.0, max(0.0, (self.tokens / self.total - start) / (end - start)))
 
+    def _gradient(self, stage: dict, step: int) -> tuple[float, int]:
+        """Adds the gradient of one batch; returns its loss and its size."""
+        tokens, weights = self.batches.draw(stage, step)
+        teacher, _ = self.target.forward(tokens, keep=False)
+        logits, saved = self.draft.forward(tokens)
+        loss, d_logits = distillation(
+            logits, teacher, weights.to(logits.device), self.settings["sharpen"]
+        )
+        self.draft.backward(saved, d_logits, shared=False)
+        return loss, tokens.numel()
+
+    def _measured_step(self, step: int) -> None:
+        self._gradient(self.settings["stages"][0], step)
+        self.draft.grad.zero_()
+
     def agreement(self) -> dict[str, float]:
         """How often the draft's first choice is the target's, teacher-forced on held-out text."""
         self.draft.ternary_blend = 1.0
@@ -185,16 +202,10 @@ class Distillation:
             stage = self.schedule.stage(self.tokens)
             self.draft.ternary_blend = self._blend()
             self.draft.refresh()
-            tokens, weights = self.batches.draw(stage, self.step)
-            teacher, _ = self.target.forward(tokens, keep=False)
-            logits, saved = self.draft.forward(tokens)
-            loss, d_logits = distillation(
-                logits, teacher, weights.to(logits.device), self.settings["sharpen"]
-            )
-            self.draft.backward(saved, d_logits, shared=False)
+            loss, count = self._gradient(stage, self.step)
             self.optimiser.step(self.schedule.factor(self.tokens, self.step))
             losses.append(loss)
-            before, self.tokens = self.tokens, self.tokens + tokens.numel()
+            before, self.tokens = self.tokens, self.tokens + count
             self.step += 1
             if self.tokens // every == before // every and self.tokens < self.total:
                 continue
@@ -224,19 +235,14 @@ class Distillation:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     here = Path(__file__).parent
-    parser.add_argument(
-        "--config", type=Path, default=here / "configs" / "spel-21m.json"
-    )
+    parser.add_argument("--config", type=Path, default=here / "configs" / "spel-21m.json")
     parser.add_argument("--data", type=Path, default=here / "work" / "data")
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--rollouts", type=Path, help="text written by the target")
-    parser.add_argument(
-        "--start", type=Path, help="begin from this draft, not from target layers"
-    )
+    parser.add_argument("--start", type=Path, help="begin from this draft, not from target layers")
     parser.add_argument("--out", type=Path, default=here / "work" / "spel-21m")
-    parser.add_argument(
-        "--tokens", type=int, help="budget, instead of the configuration's"
-    )
+    parser.add_argument("--minutes", type=float, help="token budget = what fits in this time")
+    parser.add_argument("--tokens", type=int, help="budget, instead of the configuration's")
     parser.add_argument("--backend", choices=("auto", "fused", "torch"), default="auto")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()

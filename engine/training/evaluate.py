@@ -91,9 +91,7 @@ def acceptance_figures(
     generator = NoteBankGenerator(corpus.words, corpus.prose_strings(True), 2024)
     documents = [generator.document_prompt()]
     documents += [
-        generator.document_prompt(
-            f"{generator.rng.randrange(100):02d}", generator.value()
-        )
+        generator.document_prompt(f"{generator.rng.randrange(100):02d}", generator.value())
         for _ in range(max(0, prompts // 2 - 1))
     ]
     recall = [generator.probe(508, 4)[0] for _ in range(prompts // 2)]
@@ -134,19 +132,13 @@ def samples(target: Parameters, length: int, temperature: float) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     here = Path(__file__).parent
-    parser.add_argument(
-        "--config", type=Path, default=here / "configs" / "spel-21m.json"
-    )
+    parser.add_argument("--config", type=Path, default=here / "configs" / "spel-21m.json")
     parser.add_argument("--data", type=Path, default=here / "work" / "data")
     parser.add_argument("--model", type=Path, help="an exported model directory")
     parser.add_argument("--target", type=Path, help="a checkpoint, instead of --model")
-    parser.add_argument(
-        "--draft", type=Path, help="a draft checkpoint to go with --target"
-    )
+    parser.add_argument("--draft", type=Path, help="a draft checkpoint to go with --target")
     parser.add_argument("--out", type=Path, help="where the figures go (JSON)")
-    parser.add_argument(
-        "--scale", type=float, default=1.0, help="share of the test prompts used"
-    )
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the test prompts used")
     parser.add_argument("--backend", choices=("auto", "fused", "torch"), default="auto")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
@@ -155,17 +147,13 @@ def main() -> None:
     corpus = Corpus(args.data, config["data"]["mix"], config["data"]["held_out"])
     draft = None
     if args.target is None:
-        target, draft = read_directory(
-            args.model or here.parent / "models" / config["name"]
-        )
+        target, draft = read_directory(args.model or here.parent / "models" / config["name"])
     elif args.draft is None:
         target = Parameters(ModelConfig.load(args.config))
         load_weights(args.target, target)
         target.round_to_bf16()
     else:
-        target, draft = load_pair(
-            ModelConfig.load(args.config), args.target, args.draft
-        )
+        target, draft = load_pair(ModelConfig.load(args.config), args.target, args.draft)
     start = time.monotonic()
     model = make_model(target, args.backend)
     figures: dict = {}

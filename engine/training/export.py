@@ -90,9 +90,7 @@ def draft_tensors(draft: Parameters) -> Tensors:
         for part, tensor in layer_parts(draft, j).items():
             name = f"layers.{layer}.{_NAMES[part]}"
             if part in ("qkv", "out"):
-                tensors[f"{name}.weight_q8"], tensors[f"{name}.scale"] = int8_rows(
-                    tensor
-                )
+                tensors[f"{name}.weight_q8"], tensors[f"{name}.scale"] = int8_rows(tensor)
             elif part in ("gate", "up", "down"):
                 q, tensors[f"{name}.scale"] = ternary_rows(tensor)
                 tensors[f"{name}.weight_t2"] = pack_ternary(q)
@@ -104,9 +102,7 @@ def draft_tensors(draft: Parameters) -> Tensors:
 def packed_bytes(tensors: Tensors) -> int:
     """Size of the quantised matrices with their scales."""
     ends = (".weight_q8", ".weight_t2", ".scale")
-    return sum(
-        t.numel() * t.element_size() for n, t in tensors.items() if n.endswith(ends)
-    )
+    return sum(t.numel() * t.element_size() for n, t in tensors.items() if n.endswith(ends))
 
 
 def golden(target: Parameters, draft: Parameters) -> Tensors:
@@ -148,9 +144,7 @@ def directory_config(name: str, config: ModelConfig) -> dict:
     }
 
 
-def write_directory(
-    out: Path, name: str, target: Parameters, draft: Parameters
-) -> None:
+def write_directory(out: Path, name: str, target: Parameters, draft: Parameters) -> None:
     """All files but the model card; SHA256SUMS covers every file that is there."""
     out.mkdir(parents=True, exist_ok=True)
     meta = {"format": "pt", "model": name}
@@ -232,15 +226,11 @@ def load_pair(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     here = Path(__file__).parent
-    parser.add_argument(
-        "--config", type=Path, default=here / "configs" / "spel-21m.json"
-    )
+    parser.add_argument("--config", type=Path, default=here / "configs" / "spel-21m.json")
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--draft", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument(
-        "--spelw", type=Path, help="also write the single-file format here"
-    )
+    parser.add_argument("--spelw", type=Path, help="also write the single-file format here")
     args = parser.parse_args()
     name = json.loads(args.config.read_text())["name"]
     target, draft = load_pair(ModelConfig.load(args.config), args.target, args.draft)
@@ -248,9 +238,7 @@ def main() -> None:
     if args.spelw:
         write_spelw(args.spelw, target, draft)
     size = packed_bytes(draft_tensors(draft))
-    print(
-        f"wrote {args.out}: packed draft {size} bytes, golden text {GOLDEN_TEXT.decode()!r}"
-    )
+    print(f"wrote {args.out}: packed draft {size} bytes, golden text {GOLDEN_TEXT.decode()!r}")
 
 
 if __name__ == "__main__":

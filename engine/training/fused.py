@@ -32,9 +32,7 @@ def kernels() -> ctypes.CDLL:
     library = Path(__file__).parent / "work" / "kernels.so"
     library.parent.mkdir(exist_ok=True)
     sources = [*_KERNELS.glob("*.cpp"), *_KERNELS.glob("*.hpp"), _KERNELS / "build.sh"]
-    if not library.exists() or library.stat().st_mtime < max(
-        s.stat().st_mtime for s in sources
-    ):
+    if not library.exists() or library.stat().st_mtime < max(s.stat().st_mtime for s in sources):
         done = subprocess.run(
             [str(_KERNELS / "build.sh"), str(library)],
             capture_output=True,
@@ -63,15 +61,9 @@ class FusedModel:
         self.grad = torch.zeros_like(parameters.flat)
         self.g = parameters.view_of(self.grad)
         self.ternary_blend = 1.0  # 0: the draft's MLP in full precision, 1: ternary
-        self._matrices = [
-            n for n in parameters.shapes if kind_of(n) in MATRICES or n == "head"
-        ]
-        self._forward = {
-            n: torch.empty(self.p[n].numel(), dtype=_BF16) for n in self._matrices
-        }
-        self._backward = {
-            n: torch.empty(self.p[n].numel(), dtype=_BF16) for n in self._matrices
-        }
+        self._matrices = [n for n in parameters.shapes if kind_of(n) in MATRICES or n == "head"]
+        self._forward = {n: torch.empty(self.p[n].numel(), dtype=_BF16) for n in self._matrices}
+        self._backward = {n: torch.empty(self.p[n].numel(), dtype=_BF16) for n in self._matrices}
         self._cos, self._sin = rope_tables(self.config.max_seq, ROPE_THETA, HEAD_DIM)
         self.refresh()
 
@@ -100,9 +92,7 @@ class FusedModel:
         """Adds the weight's gradient and returns the input's."""
         rows, cols = self.p.shapes[name]
         if own:
-            self.lib.gemm_weight_grad(
-                _p(dy), _p(x), _p(self.g[name]), dy.shape[0], rows, cols
-            )
+            self.lib.gemm_weight_grad(_p(dy), _p(x), _p(self.g[name]), dy.shape[0], rows, cols)
         dx = torch.empty(dy.shape[0], cols, dtype=_BF16)
         self.lib.gemm(_p(dy), _p(self._backward[name]), _p(dx), dy.shape[0], rows, cols)
         return dx
@@ -115,9 +105,7 @@ class FusedModel:
         n, d = x.shape
         total = x if y is None else torch.empty(n, d)
         h, rstd = torch.empty(n, d, dtype=_BF16), torch.empty(n)
-        self.lib.add_norm(
-            _p(x), _p(y), _p(total), _p(self.p[name]), _p(h), _p(rstd), n, d
-        )
+        self.lib.add_norm(_p(x), _p(y), _p(total), _p(self.p[name]), _p(h), _p(rstd), n, d)
         return total, h, rstd
 
     def _quantise(self, x: torch.Tensor, copy: bool = False) -> torch.Tensor:
@@ -128,9 +116,7 @@ class FusedModel:
         self.lib.fake_quantise_rows(_p(x), *x.shape)
         return x
 
-    def forward(
-        self, tokens: torch.Tensor, keep: bool = True
-    ) -> tuple[torch.Tensor, Saved]:
+    def forward(self, tokens: torch.Tensor, keep: bool = True) -> tuple[torch.Tensor, Saved]:
         """Logits [batch*time][vocab] in bf16; time is a multiple of 64, batch*time of 32."""
         batch, time = tokens.shape
         saved: Saved = {"tokens": tokens}
@@ -232,9 +218,7 @@ class FusedModel:
         )
         return copy
 
-    def backward(
-        self, saved: Saved, d_logits: torch.Tensor, shared: bool = True
-    ) -> None:
+    def backward(self, saved: Saved, d_logits: torch.Tensor, shared: bool = True) -> None:
         """Adds gradients; without ``shared``, embedding, head and final norm are left alone."""
         config, lib = self.config, self.lib
         ff, d = config.d_ff, config.d_model

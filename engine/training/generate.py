@@ -35,9 +35,7 @@ class StepDecoder:
         self._round = quantise_rows if config.quantised else (lambda x: x)
         self._cos, self._sin = rope_tables(max_len, ROPE_THETA, HEAD_DIM)
         self.state: dict[int, torch.Tensor] = {}
-        self.past: dict[
-            int, torch.Tensor
-        ] = {}  # the last two inputs of the convolution
+        self.past: dict[int, torch.Tensor] = {}  # the last two inputs of the convolution
         self.keys: dict[int, torch.Tensor] = {}
         self.values: dict[int, torch.Tensor] = {}
         for i in range(config.n_layers):
@@ -82,9 +80,7 @@ class StepDecoder:
         self.at += 1
         return rms_norm(x, w["final_norm"]) @ w["head"].t()
 
-    def _recur(
-        self, i: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
-    ) -> torch.Tensor:
+    def _recur(self, i: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         decay, write = torch.sigmoid(self.w[f"{i}.gates"]).view(2, -1, 1, 1)
         state = self.state[i]
         error = v[..., None] - state @ k[..., None]
@@ -92,9 +88,7 @@ class StepDecoder:
         self.state[i] = state
         return (state @ q[..., None])[..., 0] / HEAD_DIM**0.5
 
-    def _attend(
-        self, i: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
-    ) -> torch.Tensor:
+    def _attend(self, i: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         cos, sin = self._cos[self.at], self._sin[self.at]
         self.keys[i][:, :, self.at] = rotate(k, cos, sin)
         self.values[i][:, :, self.at] = v
@@ -117,12 +111,8 @@ def gumbel(seed: int, position: int, shape: tuple[int, int]) -> torch.Tensor:
     return -torch.log(-torch.log(uniform))
 
 
-def choose(
-    logits: torch.Tensor, temperature: float, seed: int, position: int
-) -> torch.Tensor:
+def choose(logits: torch.Tensor, temperature: float, seed: int, position: int) -> torch.Tensor:
     """argmax of logits / T + noise; plain argmax at temperature 0."""
     if temperature <= 0:
         return logits.argmax(-1)
-    return (logits / temperature + gumbel(seed, position, tuple(logits.shape))).argmax(
-        -1
-    )
+    return (logits / temperature + gumbel(seed, position, tuple(logits.shape))).argmax(-1)

@@ -55,9 +55,7 @@ def _dequantised(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     for name, tensor in tensors.items():
         base = name.rsplit(".", 1)[0]
         if name.endswith(".weight_q8"):
-            result[f"{base}.weight"] = (
-                tensor.float() * tensors[f"{base}.scale"][:, None]
-            )
+            result[f"{base}.weight"] = tensor.float() * tensors[f"{base}.scale"][:, None]
         elif name.endswith(".weight_t2"):
             values = unpack_ternary(tensor).float()
             result[f"{base}.weight"] = values * tensors[f"{base}.scale"][:, None]

@@ -71,9 +71,7 @@ class _Writer:
 class Filler:
     """Text between the facts: dictionary words, or prose read on from a random place."""
 
-    def __init__(
-        self, rng: random.Random, words: Sequence[str], prose: str | None
-    ) -> None:
+    def __init__(self, rng: random.Random, words: Sequence[str], prose: str | None) -> None:
         self._rng, self._words, self._prose = rng, words, prose
         if prose is not None:
             self._at = rng.randrange(max(1, len(prose) - 8192))
@@ -106,15 +104,11 @@ class Filler:
 class NoteBankGenerator:
     """Seeded source of sequences; the same seed gives the same text."""
 
-    def __init__(
-        self, words: Sequence[str], proses: Sequence[str] = (), seed: int = 0
-    ) -> None:
+    def __init__(self, words: Sequence[str], proses: Sequence[str] = (), seed: int = 0) -> None:
         self.rng = random.Random(seed)
         self.words, self.proses = list(words), list(proses)
 
-    def keys(
-        self, count: int, three_digit_share: float, mixed_share: float
-    ) -> list[str]:
+    def keys(self, count: int, three_digit_share: float, mixed_share: float) -> list[str]:
         """Distinct keys; mixed widths put KEY_12 next to KEY_123 in one text."""
         rng = self.rng
         draw = rng.random()
@@ -231,11 +225,7 @@ class NoteBankGenerator:
             asked = rng.choice(list(known))
             noted = []
         else:
-            asked = (
-                rng.choice(list(known))
-                if known and rng.random() < 0.5
-                else rng.choice(keys)
-            )
+            asked = rng.choice(list(known)) if known and rng.random() < 0.5 else rng.choice(keys)
             known.setdefault(asked, self.value())
             noted = [asked]
         spans = max(1, room // 48)
@@ -266,9 +256,7 @@ class NoteBankGenerator:
             if key != asked:
                 return key
 
-    def _span(
-        self, key: str, value: str, separator: str, filler: Filler
-    ) -> tuple[str, int]:
+    def _span(self, key: str, value: str, separator: str, filler: Filler) -> tuple[str, int]:
         """32 to 48 characters around a fact, cut without regard to words."""
         rng = self.rng
         fact = f"KEY_{key}={value}{separator}"
@@ -298,9 +286,7 @@ class NoteBankGenerator:
             if rng.random() < 0.1:
                 quiz = not quiz
 
-    def batch(
-        self, rows: int, length: int, spec: NoteBankSpec
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def batch(self, rows: int, length: int, spec: NoteBankSpec) -> tuple[np.ndarray, np.ndarray]:
         """``rows`` sequences: tokens and classes, both uint8 of shape [rows, length]."""
         tokens = np.zeros((rows, length), np.uint8)
         classes = np.zeros((rows, length), np.uint8)

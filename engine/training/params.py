@@ -59,9 +59,7 @@ class Parameters:
                 w.copy_(noise * gain)
             if kind == "gates":
                 heads = config.n_heads
-                spread = torch.logspace(
-                    math.log10(_SHORTEST), math.log10(_LONGEST), heads
-                )
+                spread = torch.logspace(math.log10(_SHORTEST), math.log10(_LONGEST), heads)
                 w[:heads] = torch.logit(1 - 1 / spread)
                 w[heads:] = 0.0
 
@@ -83,13 +81,9 @@ def draft_from_target(target: Parameters) -> Parameters:
     return draft
 
 
-def rope_tables(
-    length: int, theta: float, head_dim: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+def rope_tables(length: int, theta: float, head_dim: int) -> tuple[torch.Tensor, torch.Tensor]:
     """cos and sin [length][head_dim], each pair's value twice, sin with the rotation's sign."""
-    frequency = 1.0 / theta ** (
-        torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim
-    )
+    frequency = 1.0 / theta ** (torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
     angle = torch.arange(length, dtype=torch.float64)[:, None] * frequency
     cos = angle.cos().repeat_interleave(2, 1)
     sin = angle.sin().repeat_interleave(2, 1)

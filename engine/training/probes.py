@@ -21,9 +21,7 @@ def recall_rows(
     seed: int = _SEED,
 ) -> np.ndarray:
     """Prompts with their answers, ``length`` characters in all; half of them in prose filler."""
-    generator = NoteBankGenerator(
-        corpus.words, corpus.prose_strings(validation=True), seed
-    )
+    generator = NoteBankGenerator(corpus.words, corpus.prose_strings(validation=True), seed)
     rows = np.zeros((count, length), np.uint8)
     for row in rows:
         separator = generator.rng.choice((" ", "; "))

@@ -21,16 +21,12 @@ def ternary_rows(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     scale = size.mean(1, keepdim=True)
     for _ in range(_REFINEMENTS):
         kept = (size > scale * 0.5).float()
-        scale = (size * kept).sum(1, keepdim=True) / kept.sum(
-            1, keepdim=True
-        ).clamp_min(1)
+        scale = (size * kept).sum(1, keepdim=True) / kept.sum(1, keepdim=True).clamp_min(1)
     q = torch.sign(w) * (size > scale * 0.5).float()
     return q.to(torch.int8), scale[:, 0]
 
 
-def fake_quantise(
-    kind: str, w: torch.Tensor, ternary_blend: float = 1.0
-) -> torch.Tensor:
+def fake_quantise(kind: str, w: torch.Tensor, ternary_blend: float = 1.0) -> torch.Tensor:
     """The values a quantised matrix stands for; ternary ones can be blended in gradually."""
     if kind not in _TERNARY_KINDS:
         q, scale = int8_rows(w)
@@ -44,9 +40,7 @@ def pack_ternary(q: torch.Tensor) -> torch.Tensor:
     """Four codes a byte, low bits first: 0 -> 0, 1 -> +1, 3 -> -1."""
     codes = torch.where(q < 0, torch.full_like(q, 3), q).to(torch.uint8)
     codes = codes.view(q.shape[0], -1, 4)
-    return (
-        codes[:, :, 0] | codes[:, :, 1] << 2 | codes[:, :, 2] << 4 | codes[:, :, 3] << 6
-    )
+    return codes[:, :, 0] | codes[:, :, 1] << 2 | codes[:, :, 2] << 4 | codes[:, :, 3] << 6
 
 
 def unpack_ternary(packed: torch.Tensor) -> torch.Tensor:

@@ -57,9 +57,7 @@ class FusedDecoder:
             else:
                 self.state[i] = torch.zeros(batch, heads, HEAD_DIM, HEAD_DIM)
                 self.past[i] = torch.zeros(2, batch, d)
-                self.gates[i] = (
-                    torch.sigmoid(model.p[f"{i}.gates"]).view(2, heads).contiguous()
-                )
+                self.gates[i] = torch.sigmoid(model.p[f"{i}.gates"]).view(2, heads).contiguous()
 
     def step(self, tokens: torch.Tensor) -> torch.Tensor:
         """Logits [batch, vocab] after these tokens."""
@@ -71,9 +69,7 @@ class FusedDecoder:
             x, h, _ = m._norm(x, y, f"{i}.norm1")
             if i in self.state:
                 taps, past, now = m.p[f"{i}.conv"], self.past[i], h.float()
-                h = (now * taps[2] + past[1] * taps[1] + past[0] * taps[0]).to(
-                    torch.bfloat16
-                )
+                h = (now * taps[2] + past[1] * taps[1] + past[0] * taps[0]).to(torch.bfloat16)
                 self.past[i] = torch.stack([past[1], now])
                 qkv = m._times(h, f"{i}.qkv")
                 lib.delta_step(
@@ -93,14 +89,10 @@ class FusedDecoder:
         return m._times(h, "head").float()
 
 
-def prompts(
-    corpus: Corpus, rng: np.random.Generator, rows: int, length: int
-) -> np.ndarray:
+def prompts(corpus: Corpus, rng: np.random.Generator, rows: int, length: int) -> np.ndarray:
     """Half prose, half NoteBank text that ends in a question."""
     result = corpus.rows(rng, rows, length)
-    generator = NoteBankGenerator(
-        corpus.words, corpus.prose_strings(), int(rng.integers(1 << 62))
-    )
+    generator = NoteBankGenerator(corpus.words, corpus.prose_strings(), int(rng.integers(1 << 62)))
     kinds = ("scatter", "document", "overwrite", "replay", "wrong_note")
     for row in result[rows // 2 :]:
         kind = generator.rng.choice(kinds)
@@ -124,12 +116,8 @@ def write_texts(
     """``_ROWS`` sequences of ``length`` tokens: a prompt and what the target makes of it."""
     rng = np.random.default_rng([seed, prompt_length])
     generator = torch.Generator().manual_seed(seed)
-    start = torch.from_numpy(
-        prompts(corpus, rng, _ROWS, prompt_length).astype(np.int64)
-    )
-    heat = torch.tensor(_TEMPERATURES).repeat_interleave(_ROWS // len(_TEMPERATURES))[
-        :, None
-    ]
+    start = torch.from_numpy(prompts(corpus, rng, _ROWS, prompt_length).astype(np.int64))
+    heat = torch.tensor(_TEMPERATURES).repeat_interleave(_ROWS // len(_TEMPERATURES))[:, None]
     decoder = FusedDecoder(model, _ROWS, length)
     tokens = torch.empty(_ROWS, length, dtype=torch.long)
     tokens[:, :prompt_length] = start
@@ -137,9 +125,7 @@ def write_texts(
         logits = decoder.step(tokens[:, t])
         if t + 1 < prompt_length:
             continue
-        noise = -torch.log(
-            -torch.log(torch.rand(logits.shape, generator=generator) + 1e-9)
-        )
+        noise = -torch.log(-torch.log(torch.rand(logits.shape, generator=generator) + 1e-9))
         tokens[:, t + 1] = (logits + heat * noise).argmax(1)
     return tokens.to(torch.uint8)
 
@@ -147,15 +133,11 @@ def write_texts(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     here = Path(__file__).parent
-    parser.add_argument(
-        "--config", type=Path, default=here / "configs" / "spel-21m.json"
-    )
+    parser.add_argument("--config", type=Path, default=here / "configs" / "spel-21m.json")
     parser.add_argument("--data", type=Path, default=here / "work" / "data")
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument(
-        "--tokens", type=int, default=400_000, help="characters to generate"
-    )
+    parser.add_argument("--tokens", type=int, default=400_000, help="characters to generate")
     parser.add_argument("--length", type=int, default=512)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
@@ -168,9 +150,7 @@ def main() -> None:
     tables, written, seed, start = [], 0, config["seed"], time.monotonic()
     while written < args.tokens:
         prompt_length = (128, 384, 256)[len(tables) % 3]
-        tables.append(
-            write_texts(model, corpus, seed + len(tables), prompt_length, args.length)
-        )
+        tables.append(write_texts(model, corpus, seed + len(tables), prompt_length, args.length))
         written += _ROWS * (args.length - prompt_length)
         torch.save(torch.cat(tables), args.out)
         rate = written / (time.monotonic() - start)

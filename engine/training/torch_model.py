@@ -44,9 +44,7 @@ def quantise_rows(x: torch.Tensor) -> torch.Tensor:
 def short_convolution(h: torch.Tensor, taps: torch.Tensor) -> torch.Tensor:
     """Three causal taps over [batch, time, width], oldest first."""
     before = F.pad(h, (0, 0, 2, 0))
-    return (
-        before[:, 2:] * taps[2] + before[:, 1:-1] * taps[1] + before[:, :-2] * taps[0]
-    )
+    return before[:, 2:] * taps[2] + before[:, 1:-1] * taps[1] + before[:, :-2] * taps[0]
 
 
 def _delta_chunk(
@@ -89,9 +87,7 @@ def delta_rule(
     outs = []
     for at in range(0, q.shape[2], _CHUNK):
         part = slice(at, at + _CHUNK)
-        state, out = _delta_chunk(
-            state, q[:, :, part], k[:, :, part], v[:, :, part], log_a, beta
-        )
+        state, out = _delta_chunk(state, q[:, :, part], k[:, :, part], v[:, :, part], log_a, beta)
         outs.append(out)
     return torch.cat(outs, 2)
 
@@ -149,8 +145,7 @@ class TorchModel:
         self.g = parameters.view_of(self.grad)
         self.ternary_blend = 1.0
         self._tables = tuple(
-            t.to(self.device)
-            for t in rope_tables(self.config.max_seq, ROPE_THETA, HEAD_DIM)
+            t.to(self.device) for t in rope_tables(self.config.max_seq, ROPE_THETA, HEAD_DIM)
         )
         self.refresh()
 
@@ -169,18 +164,14 @@ class TorchModel:
                 views[name] = w + (q - w).detach()
         return views
 
-    def forward(
-        self, tokens: torch.Tensor, keep: bool = True
-    ) -> tuple[torch.Tensor, dict]:
+    def forward(self, tokens: torch.Tensor, keep: bool = True) -> tuple[torch.Tensor, dict]:
         with torch.set_grad_enabled(keep):
             logits = parallel_logits(
                 self.config, self._weights(), tokens.to(self.device), self._tables
             ).flatten(0, 1)
         return logits.detach(), {"logits": logits}
 
-    def backward(
-        self, saved: dict, d_logits: torch.Tensor, shared: bool = True
-    ) -> None:
+    def backward(self, saved: dict, d_logits: torch.Tensor, shared: bool = True) -> None:
         saved.pop("logits").backward(d_logits.to(self.device))
         grad = self._flat.grad.to(self.grad.device)
         self._flat.grad = None

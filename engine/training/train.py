@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from backend import make_model, set_threads
+from budget import tokens_for
 from config import ModelConfig
 from corpus import Corpus
 from export import load_weights
@@ -27,8 +28,6 @@ from notebank_data import ANSWER, NoteBankGenerator, NoteBankSpec
 from optim import Optimiser
 from params import Parameters
 from probes import recall_teacher_forced
-
-_CALIBRATION_STEPS = 12
 
 
 @dataclass
@@ -79,9 +78,7 @@ class Batches:
         noted = int(share) + int(rng.random() < share % 1)
         prose = self.corpus.rows(rng, rows - noted, length + 1)
         spec = NoteBankSpec(**stage["notebank"])
-        generator = NoteBankGenerator(
-            self.corpus.words, self.proses, int(rng.integers(1 << 62))
-        )
+        generator = NoteBankGenerator(self.corpus.words, self.proses, int(rng.integers(1 << 62)))
         notes, classes = generator.batch(noted, length + 1, spec)
         text = torch.from_numpy(np.concatenate([prose, notes]).astype(np.int64))
         kinds = torch.from_numpy(classes.astype(np.int64))[:, 1:]
@@ -106,9 +103,7 @@ class Run:
         self.out: Path = args.out
         self.out.mkdir(parents=True, exist_ok=True)
         self.corpus = Corpus(args.data, data["mix"], data["held_out"])
-        self.batches = Batches(
-            self.corpus, self.config["seed"], settings["step_tokens"]
-        )
+        self.batches = Batches(self.corpus, self.config["seed"], settings["step_tokens"])
         self.parameters = Parameters(ModelConfig.load(args.config))
         self.parameters.initialise(self.config["seed"])
         if args.start is not None:
@@ -127,9 +122,7 @@ class Run:
             self._fit_to_minutes(args.minutes)
         self.schedule = Schedule(settings, self.total)
         rng = np.random.default_rng(7)
-        self.held_out = torch.from_numpy(
-            self.corpus.rows(rng, 24, 513, True).astype(np.int64)
-        )
+        self.held_out = torch.from_numpy(self.corpus.rows(rng, 24, 513, True).astype(np.int64))
         self.stopping = False
 
     # --- checkpoints ---
@@ -167,22 +160,14 @@ class Run:
     # --- the loop ---
 
     def _fit_to_minutes(self, minutes: float) -> None:
-        """Fixes the token budget from the measured speed, once, for this and later resumes."""
-        plan = self.out / "plan.json"
-        if not plan.exists():
-            stage = self.config["train"]["stages"][2]
+        stage = self.config["train"]["stages"][2]
+
+        def one_step(step: int) -> None:
+            self._gradient(self.batches.draw(stage, step))
             self.model.grad.zero_()
-            for step in range(_CALIBRATION_STEPS):
-                if step == 2:
-                    start = time.monotonic()
-                self._gradient(self.batches.draw(stage, step))
-                self.model.grad.zero_()
-            rate = (_CALIBRATION_STEPS - 2) * self.config["train"]["step_tokens"]
-            rate = (
-                0.8 * rate / (time.monotonic() - start)
-            )  # optimiser, evaluation, longer texts
-            plan.write_text(json.dumps({"total_tokens": int(rate * 60 * minutes)}))
-        self.total = json.loads(plan.read_text())["total_tokens"]
+
+        step_tokens = self.config["train"]["step_tokens"]
+        self.total = tokens_for(minutes, self.out / "plan.json", step_tokens, one_step)
 
     def _gradient(self, batch: Batch) -> torch.Tensor:
         logits, saved = self.model.forward(batch.tokens)
@@ -230,10 +215,7 @@ class Run:
             log.write(json.dumps(record) + "\n")
             log.flush()
             self.save()
-            if (
-                self.tokens // settings["keep_every"]
-                != before // settings["keep_every"]
-            ):
+            if self.tokens // settings["keep_every"] != before // settings["keep_every"]:
                 self.keep()
             prose, answers = [], []
             last_time, last_tokens = time.monotonic(), self.tokens
@@ -250,17 +232,11 @@ class Run:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     here = Path(__file__).parent
-    parser.add_argument(
-        "--config", type=Path, default=here / "configs" / "spel-21m.json"
-    )
+    parser.add_argument("--config", type=Path, default=here / "configs" / "spel-21m.json")
     parser.add_argument("--data", type=Path, default=here / "work" / "data")
     parser.add_argument("--out", type=Path, default=here / "work" / "spel-21m")
-    parser.add_argument(
-        "--start", type=Path, help="begin from these weights, not from random ones"
-    )
-    parser.add_argument(
-        "--minutes", type=float, help="token budget = what fits in this time"
-    )
+    parser.add_argument("--start", type=Path, help="begin from these weights, not from random ones")
+    parser.add_argument("--minutes", type=float, help="token budget = what fits in this time")
     parser.add_argument("--backend", choices=("auto", "fused", "torch"), default="auto")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()

@@ -1,6 +1,7 @@
 """Small models for the tests."""
 
 import torch
+
 from config import ModelConfig, kind_of
 from params import Parameters
 

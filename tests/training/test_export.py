@@ -7,6 +7,7 @@ import struct
 
 import numpy as np
 import torch
+
 from config import ModelConfig, parameter_count
 from export import (
     GOLDEN_TEXT,
@@ -16,6 +17,7 @@ from export import (
     write_spelw,
 )
 from generate import StepDecoder, inference_values
+from helpers import small_pair
 from model_directory import read_directory, read_safetensors
 from params import Parameters, draft_from_target
 from quantise import (
@@ -26,17 +28,13 @@ from quantise import (
     unpack_ternary,
 )
 
-from helpers import small_pair
-
 
 def test_ternary_codes_are_the_documents():
     q = torch.tensor([[0, 1, -1, 0, 1, 1, -1, -1]], dtype=torch.int8)
     packed = pack_ternary(q)
     assert packed.tolist() == [[0 | 1 << 2 | 3 << 4, 1 | 1 << 2 | 3 << 4 | 3 << 6]]
     assert torch.equal(unpack_ternary(packed), q)
-    assert unpack_ternary(torch.tensor([[0b10]], dtype=torch.uint8)).tolist() == [
-        [0, 0, 0, 0]
-    ]
+    assert unpack_ternary(torch.tensor([[0b10]], dtype=torch.uint8)).tolist() == [[0, 0, 0, 0]]
 
 
 def test_quantisers_reproduce_their_own_values():
@@ -93,9 +91,7 @@ def test_sizes_of_the_default_shape(tmp_path):
     assert header == (b"SPELW001", 384, 12, 6, 64, 1024, 128, 4096, 4, 4, 0, 3, 6, 9, 1)
     embed = np.frombuffer(data, "<f4", 128 * 384, 64)
     assert np.array_equal(embed, target["embed"].numpy().reshape(-1))
-    footer = 64 + 4 * (
-        parameter_count(target.config) + parameter_count(draft.config, True)
-    )
+    footer = 64 + 4 * (parameter_count(target.config) + parameter_count(draft.config, True))
     assert data[footer : footer + 8] == b"SPELV001"
     assert struct.unpack_from("<I", data, footer + 8) == (16,)
     assert math.prod((2, 16, 128)) * 4 + 64 + 12 == len(data) - footer

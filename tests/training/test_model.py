@@ -2,16 +2,16 @@
 
 import pytest
 import torch
+
 from backend import make_model
 from config import HEAD_DIM, ROPE_THETA, ModelConfig, parameter_count
 from fused import FusedModel, KernelsUnavailable
 from generate import StepDecoder
+from helpers import small_model, small_pair
 from loss import cross_entropy, distillation
 from optim import Optimiser, orthogonalise
 from params import Parameters, rope_tables
 from torch_model import TorchModel, parallel_logits
-
-from helpers import small_model, small_pair
 
 BATCH, TIME = 2, 192
 
@@ -29,9 +29,7 @@ def batch(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     return text[:, :-1].contiguous(), text[:, 1:].contiguous()
 
 
-def float64_gradients(
-    p: Parameters, x: torch.Tensor, y: torch.Tensor
-) -> tuple[torch.Tensor, dict]:
+def float64_gradients(p: Parameters, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, dict]:
     weights = {n: w.double().requires_grad_() for n, w in p.views.items()}
     tables = rope_tables(p.config.max_seq, ROPE_THETA, HEAD_DIM)
     logits = parallel_logits(p.config, weights, x, tuple(t.double() for t in tables))
@@ -158,9 +156,7 @@ def test_fused_optimiser_follows_the_plain_one():
 def test_a_model_learns_to_repeat():
     p = small_model()
     model = make_model(p)
-    optimiser = Optimiser(
-        p, model.grad, 0.02, 3e-3, 0.0, kernels=getattr(model, "lib", None)
-    )
+    optimiser = Optimiser(p, model.grad, 0.02, 3e-3, 0.0, kernels=getattr(model, "lib", None))
     text = (torch.arange(65).remainder(7) + 97).repeat(2, 1)
     losses = []
     for _ in range(30):

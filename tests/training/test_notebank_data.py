@@ -4,6 +4,7 @@ import random
 import re
 
 import pytest
+
 from notebank_data import ANSWER, FACT, FILLER, NoteBankGenerator, NoteBankSpec
 
 WORDS = ["alpha", "bravo", "stone", "river", "lamp", "of", "winter"]

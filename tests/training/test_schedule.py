@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
 from corpus import Corpus
 from distill import DistillBatches
 from train import Batches, Schedule
