@@ -27,7 +27,6 @@ from fused import FusedModel, _p
 from notebank_data import NoteBankGenerator
 from params import Parameters
 
-_ROWS = 256
 _TEMPERATURES = (
     0.0,
     0.0,
@@ -111,15 +110,15 @@ def prompts(corpus: Corpus, rng: np.random.Generator, rows: int, length: int) ->
 
 
 def write_texts(
-    model: FusedModel, corpus: Corpus, seed: int, prompt_length: int, length: int
+    model: FusedModel, corpus: Corpus, seed: int, rows: int, prompt_length: int, length: int
 ) -> torch.Tensor:
-    """``_ROWS`` sequences of ``length`` tokens: a prompt and what the target makes of it."""
+    """``rows`` sequences of ``length`` tokens: a prompt and what the target makes of it."""
     rng = np.random.default_rng([seed, prompt_length])
     generator = torch.Generator().manual_seed(seed)
-    start = torch.from_numpy(prompts(corpus, rng, _ROWS, prompt_length).astype(np.int64))
-    heat = torch.tensor(_TEMPERATURES).repeat_interleave(_ROWS // len(_TEMPERATURES))[:, None]
-    decoder = FusedDecoder(model, _ROWS, length)
-    tokens = torch.empty(_ROWS, length, dtype=torch.long)
+    start = torch.from_numpy(prompts(corpus, rng, rows, prompt_length).astype(np.int64))
+    heat = torch.tensor(_TEMPERATURES).repeat_interleave(rows // len(_TEMPERATURES))[:, None]
+    decoder = FusedDecoder(model, rows, length)
+    tokens = torch.empty(rows, length, dtype=torch.long)
     tokens[:, :prompt_length] = start
     for t in range(length - 1):
         logits = decoder.step(tokens[:, t])
@@ -139,6 +138,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tokens", type=int, default=400_000, help="characters to generate")
     parser.add_argument("--length", type=int, default=512)
+    parser.add_argument("--rows", type=int, default=256, help="at once, a multiple of 32")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
     set_threads(args.threads)
@@ -150,8 +150,9 @@ def main() -> None:
     tables, written, seed, start = [], 0, config["seed"], time.monotonic()
     while written < args.tokens:
         prompt_length = (128, 384, 256)[len(tables) % 3]
-        tables.append(write_texts(model, corpus, seed + len(tables), prompt_length, args.length))
-        written += _ROWS * (args.length - prompt_length)
+        seed += 1
+        tables.append(write_texts(model, corpus, seed, args.rows, prompt_length, args.length))
+        written += args.rows * (args.length - prompt_length)
         torch.save(torch.cat(tables), args.out)
         rate = written / (time.monotonic() - start)
         print(f"{written} tokens written, {rate:.0f} a second", flush=True)

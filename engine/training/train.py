@@ -160,7 +160,8 @@ class Run:
     # --- the loop ---
 
     def _fit_to_minutes(self, minutes: float) -> None:
-        stage = self.config["train"]["stages"][2]
+        stages = self.config["train"]["stages"]
+        stage = stages[len(stages) // 2]
 
         def one_step(step: int) -> None:
             self._gradient(self.batches.draw(stage, step))
