@@ -23,7 +23,9 @@ std::size_t product(std::size_t a, std::size_t b) {
 }
 
 void require(bool ok, const std::string& message) {
-  if (!ok) throw Error(ErrorCode::kInvalidArgument, message);
+  if (!ok) {
+    throw Error(ErrorCode::kInvalidArgument, message);
+  }
 }
 
 void require_count(const char* what, std::size_t found, std::size_t expected) {
@@ -34,7 +36,9 @@ void require_count(const char* what, std::size_t found, std::size_t expected) {
 /// Row scales padded to whole panels, so that kernels load sixteen at a time.
 AlignedBuffer padded_scales(std::span<const float> scales) {
   AlignedBuffer buffer(product(ceil_div(scales.size(), kRows) * kRows, sizeof(float)));
-  if (!scales.empty()) std::memcpy(buffer.data(), scales.data(), scales.size_bytes());
+  if (!scales.empty()) {
+    std::memcpy(buffer.data(), scales.data(), scales.size_bytes());
+  }
   return buffer;
 }
 

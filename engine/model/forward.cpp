@@ -99,7 +99,11 @@ class HybridModel final : public HybridCausalModel {
     const std::size_t d = config_.d_model;
     std::size_t row = 0;
     for (const ForwardItem& item : items) {
-      assert(item.state->position() + item.tokens.size() <= layout_.max_seq);
+      // Worth a branch in every build: past these bounds lies somebody else's memory.
+      if (row + item.tokens.size() > options_.max_batch_rows ||
+          item.state->position() + item.tokens.size() > layout_.max_seq) {
+        throw Error(ErrorCode::kInternal, "a pass beyond max_batch_rows or max_seq");
+      }
       for (const TokenId token : item.tokens) {
         std::memcpy(&ws_.x[row * d],
                     &weights_->shared.embedding[static_cast<std::size_t>(token) * d],
@@ -107,7 +111,6 @@ class HybridModel final : public HybridCausalModel {
         ++row;
       }
     }
-    assert(row <= options_.max_batch_rows);
     return row;
   }
 

@@ -10,11 +10,11 @@
 
 namespace spel::engine {
 
-[[nodiscard]] inline std::size_t round_up(std::size_t n, std::size_t multiple) {
+[[nodiscard]] constexpr std::size_t round_up(std::size_t n, std::size_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/// Allocated once for the largest batch.
+/// Buffers of one pass, allocated once for the largest batch.
 struct Workspace {
   Workspace(const ModelConfig& config, std::size_t rows, std::size_t max_seq)
       : x(rows * config.d_model),

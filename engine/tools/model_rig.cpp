@@ -83,10 +83,20 @@ ModelRig::ModelRig(std::shared_ptr<const ModelWeights> weights_in, const kernels
   draft = make_draft_model(weights, kernels, draft_pool, options);
 }
 
+namespace {
+
+ModelOptions with_rows(ModelOptions options, std::size_t rows) {
+  options.max_batch_rows = std::max(options.max_batch_rows, rows);
+  return options;
+}
+
+}  // namespace
+
 EngineRig::EngineRig(std::shared_ptr<const ModelWeights> weights, const kernels::Kernels& kernels,
                      std::size_t target_threads, std::size_t draft_threads,
                      const ModelOptions& options, const EngineConfig& config)
-    : models(std::move(weights), kernels, target_threads, draft_threads, options),
+    : models(std::move(weights), kernels, target_threads, draft_threads,
+             with_rows(options, config.batch_rows())),
       engine(config, std::move(models.target), std::move(models.draft),
              tokenizer_for(models.weights->config)) {}
 
