@@ -33,9 +33,8 @@ constexpr const char* kUsage =
     "  --quick        fewer and shorter runs, and not the scaled shape\n"
     "  --json         one object a line: figure, value, unit, n, low, high, conditions\n"
     "SPEL_BENCH_K (or SPEL_SPEC_K) sets K (4), SPEL_DRAFT_THREADS the most draft threads shown,\n"
-    "SPEL_ISA the instruction set. Without --config the 218M-parameter scaled shape is measured "
-    "too (2.5 GB of\n"
-    "memory). Ratios come from runs taken in turns; brackets show the extremes.\n";
+    "SPEL_ISA the instruction set. Without --config the 218M-parameter scaled shape is measured\n"
+    "too (2.5 GB of memory). Ratios come from runs taken in turns; brackets show the extremes.\n";
 
 constexpr std::array<const char*, 7> kParts = {"kernels",  "verify",  "plain", "decode",
                                                "rollback", "prompts", "scaled"};
