@@ -21,36 +21,40 @@ Stepper::Stepper(const EngineConfig& config, CausalModel& target, CausalModel* d
 }
 
 void Stepper::calibrate(Sequence& scratch) {
-  constexpr std::size_t kRuns = 3;
-  const std::vector<TokenId> tokens(config_.k_max + 1, 0);
+  // Interleaved, so that a neighbour's burst does not fall on one row count alone.
+  constexpr std::size_t kRuns = 4;
+  constexpr std::size_t kRowsMax = 65;
+  const std::size_t rows_max = std::min({kRowsMax, target_.max_batch_rows(), target_.max_seq()});
+  const std::vector<TokenId> tokens(rows_max, 0);
   const auto measure = [&](CausalModel& model, SequenceState& state, std::size_t rows,
-                           std::vector<float>& logits, LogitRows logit_rows) {
-    std::array<double, kRuns> seconds{};
-    for (double& run : seconds) {
-      state.reset();
-      const ForwardItem item{&state, std::span(tokens).first(rows), true, logit_rows,
-                             logits.data()};
-      const auto begin = Clock::now();
-      model.forward({&item, 1});
-      run = seconds_between(begin, Clock::now());
-    }
+                           float* logits) {
     state.reset();
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[kRuns / 2];
+    const bool round = rows <= config_.k_max + 1;
+    const ForwardItem item{&state, std::span(tokens).first(rows), round, LogitRows::kLast, logits};
+    const auto begin = Clock::now();
+    model.forward({&item, 1});
+    const double seconds = seconds_between(begin, Clock::now());
+    state.reset();
+    return seconds;
   };
-  // The first pass also touches the weights' pages: not a measurement.
-  (void)measure(target_, *scratch.target_state, 1, scratch.target_logits, LogitRows::kAll);
-  for (const std::size_t rows : RowCost::kRows) {
-    if (rows > config_.k_max + 1) {
-      break;
-    }
-    costs_.target.observe(rows, measure(target_, *scratch.target_state, rows, scratch.target_logits,
-                                        LogitRows::kAll));
-  }
+  // The first passes also touch the weights' pages: not a measurement.
+  (void)measure(target_, *scratch.target_state, 1, scratch.target_logits.data());
   if (draft_ != nullptr) {
-    (void)measure(*draft_, *scratch.draft_state, 1, scratch.draft_logits, LogitRows::kLast);
-    costs_.draft.observe(
-        1, measure(*draft_, *scratch.draft_state, 1, scratch.draft_logits, LogitRows::kLast));
+    (void)measure(*draft_, *scratch.draft_state, 1, scratch.draft_logits.data());
+  }
+  for (std::size_t run = 0; run < kRuns; ++run) {
+    for (const std::size_t rows : RowCost::kRows) {
+      if (rows <= rows_max) {
+        costs_.target.calibrate(
+            rows, measure(target_, *scratch.target_state, rows, scratch.target_logits.data()));
+      }
+    }
+    if (draft_ != nullptr) {
+      for (const std::size_t rows : {1U, 2U}) {
+        costs_.draft.calibrate(
+            rows, measure(*draft_, *scratch.draft_state, rows, scratch.draft_logits.data()));
+      }
+    }
   }
 }
 
@@ -84,6 +88,7 @@ bool Stepper::run(std::span<const std::unique_ptr<Sequence>> sequences) {
 void Stepper::plan(std::span<const std::unique_ptr<Sequence>> sequences) {
   running_.clear();
   lagging_.clear();
+  draft_rows_ = 0;
   std::size_t decoding = 0;
   for (const auto& sequence : sequences) {
     sequence->decoding = false;
@@ -118,10 +123,13 @@ void Stepper::plan_round(Sequence& sequence, std::size_t decoding) {
   }
   // A draft far behind (a fresh prompt, a long plain stretch) catches up over several steps.
   const std::size_t lag = sequence.tokens.size() - sequence.draft_state->position();
-  if (lag > config_.prefill_chunk) {
-    lagging_.push_back(&sequence);
+  if (lag > config_.prefill_chunk + 1 || draft_rows_ + lag > draft_->max_batch_rows()) {
+    if (lag > 1) {
+      lagging_.push_back(&sequence);
+    }
     return;
   }
+  draft_rows_ += lag;
   sequence.proposed = k;
 }
 
@@ -146,6 +154,12 @@ void Stepper::plan_prefill(std::span<const std::unique_ptr<Sequence>> sequences)
     prefilling_[i]->planned_prefill = std::min(left(*prefilling_[i]), share);
     budget -= prefilling_[i]->planned_prefill;
     running_.push_back(prefilling_[i]);
+    // The draft reads a long prompt along, a chunk behind: the last chunk waits until the first
+    // token is out.
+    const Sequence& sequence = *prefilling_[i];
+    if (sequence.governor && sequence.draft_state->position() < sequence.target_state->position()) {
+      lagging_.push_back(prefilling_[i]);
+    }
   }
 }
 
@@ -167,7 +181,7 @@ void Stepper::catch_up_draft() {
   const std::size_t share = std::max<std::size_t>(1, config_.prefill_chunk / lagging_.size());
   for (Sequence* sequence : lagging_) {
     const std::size_t at = sequence->draft_state->position();
-    const std::size_t count = std::min(share, sequence->tokens.size() - 1 - at);
+    const std::size_t count = std::min(share, sequence->target_state->position() - at);
     items_.push_back({sequence->draft_state.get(), std::span(sequence->tokens).subspan(at, count),
                       false, LogitRows::kNone, nullptr});
   }

@@ -15,7 +15,9 @@ inline void fma_step(F16 (&acc)[T][P], const F16 (&w)[P], const unsigned char* x
     __builtin_memcpy(&value, x + 4 * t, 4);
     const F16 broadcast = splat(value);
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) acc[t][p] = fma(broadcast, w[p], acc[t][p]);
+    for (int p = 0; p < P; ++p) {
+      acc[t][p] = fma(broadcast, w[p], acc[t][p]);
+    }
   }
 }
 
@@ -23,26 +25,28 @@ inline void fma_step(F16 (&acc)[T][P], const F16 (&w)[P], const unsigned char* x
 /// f32.
 template <int T, int P>
 inline void load_tile(const DenseJob& job, const TilePlace& place, F16 (&acc)[T][P]) {
-  const bool resumes = place.begin > 0;
-#pragma GCC unroll 16
-  for (int t = 0; t < T; ++t) {
-    const float* y = job.y + (place.row + static_cast<std::size_t>(t)) * job.y_stride;
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) {
-      acc[t][p] = resumes ? load_panel(y, job.rows, place.panel + static_cast<std::size_t>(p))
-                          : splat(0.0F);
+  for (int p = 0; p < P; ++p) {
+    const std::size_t panel = place.panel + static_cast<std::size_t>(p);
+    const std::size_t lanes = place.begin > 0 ? panel_lanes(job.rows, panel) : 0;
+    const float* y = job.y + place.row * job.y_stride + 16 * panel;
+#pragma GCC unroll 16
+    for (int t = 0; t < T; ++t, y += job.y_stride) {
+      acc[t][p] = load_lanes(y, lanes);
     }
   }
 }
 
 template <int T, int P>
 inline void store_tile(const DenseJob& job, const TilePlace& place, const F16 (&acc)[T][P]) {
-#pragma GCC unroll 16
-  for (int t = 0; t < T; ++t) {
-    float* y = job.y + (place.row + static_cast<std::size_t>(t)) * job.y_stride;
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) {
-      store_panel(y, job.rows, place.panel + static_cast<std::size_t>(p), acc[t][p]);
+  for (int p = 0; p < P; ++p) {
+    const std::size_t panel = place.panel + static_cast<std::size_t>(p);
+    const std::size_t lanes = panel_lanes(job.rows, panel);
+    float* y = job.y + place.row * job.y_stride + 16 * panel;
+#pragma GCC unroll 16
+    for (int t = 0; t < T; ++t, y += job.y_stride) {
+      store_lanes(y, lanes, acc[t][p]);
     }
   }
 }
@@ -51,9 +55,11 @@ inline void store_tile(const DenseJob& job, const TilePlace& place, const F16 (&
 ///
 /// With one tile: kPrefetchLines further down each panel. With several, which read the same lines:
 /// the next block of these panels, or the first block of the next group, shared among the tiles.
-template <int P>
+/// With one or two rows there is nothing to hide behind: the processor's own prefetching keeps up,
+/// and the load ports are the bottleneck.
+template <int T, int P>
 struct Prefetcher {
-  static constexpr int kLines = P;
+  static constexpr int kLines = T <= 2 ? 0 : P;
 
   Prefetcher(const DenseJob& job, const TilePlace& place, std::size_t lines_begin,
              std::size_t lines_end) {
@@ -72,13 +78,17 @@ struct Prefetcher {
 
   void ask(const std::byte* line) const {
 #pragma GCC unroll 8
-    for (int i = 0; i < kLines; ++i) prefetch(line + offset[i]);
+    for (int i = 0; i < kLines; ++i) {
+      prefetch(line + offset[i]);
+    }
   }
 
-  std::size_t offset[kLines];
+  std::size_t offset[P];
 };
 
 struct F32Tile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kDenseTileRows;
   static constexpr std::size_t kBlockWords = 256;
   static constexpr int panels(int rows) { return dense_panels(rows); }
   static std::size_t words(const DenseJob& job) { return job.cols; }
@@ -88,7 +98,7 @@ struct F32Tile {
     F16 acc[T][P];
     load_tile<T, P>(job, place, acc);
     const std::byte* base = job.panels + place.panel * job.panel_bytes;
-    const Prefetcher<P> prefetcher(job, place, place.begin, place.end);
+    const Prefetcher<T, P> prefetcher(job, place, place.begin, place.end);
     for (std::size_t k = place.begin; k < place.end; ++k) {
       const std::byte* line = base + 64 * k;
       prefetcher.ask(line);
@@ -106,6 +116,8 @@ struct F32Tile {
 
 /// Each 32-bit lane holds column 2j in its low half and column 2j+1 in its high half.
 struct Bf16Tile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kDenseTileRows;
   static constexpr std::size_t kBlockWords = 512;
   static_assert(kBlockWords % 2 == 0, "a block may not end inside a pair of columns");
   static constexpr int panels(int rows) { return dense_panels(rows); }
@@ -123,7 +135,9 @@ struct Bf16Tile {
   static void step_low(F16 (&acc)[T][P], const I16 (&pairs)[P], const unsigned char* x) {
     F16 w[P];
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) w[p] = bf16_low(pairs[p]);
+    for (int p = 0; p < P; ++p) {
+      w[p] = bf16_low(pairs[p]);
+    }
     fma_step<T, P>(acc, w, x);
   }
 
@@ -132,7 +146,7 @@ struct Bf16Tile {
     F16 acc[T][P];
     load_tile<T, P>(job, place, acc);
     const std::byte* base = job.panels + place.panel * job.panel_bytes;
-    const Prefetcher<P> prefetcher(job, place, place.begin / 2, (place.end + 1) / 2);
+    const Prefetcher<T, P> prefetcher(job, place, place.begin / 2, (place.end + 1) / 2);
     I16 pairs[P];
     for (std::size_t j = place.begin / 2; j < place.end / 2; ++j) {
       const std::byte* line = base + 64 * j;
@@ -142,7 +156,9 @@ struct Bf16Tile {
       step_low<T, P>(acc, pairs, x);
       F16 w[P];
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) w[p] = bf16_high(pairs[p]);
+      for (int p = 0; p < P; ++p) {
+        w[p] = bf16_high(pairs[p]);
+      }
       fma_step<T, P>(acc, w, x + 4 * T);
     }
     // The padding after an odd last column is not multiplied in: adding +0 would turn -0 into +0.
@@ -159,10 +175,10 @@ inline std::size_t dense_panel_group(std::size_t m) {
       dense_panels(static_cast<int>(plan_tiles(m, kDenseTileRows).rows_max)));
 }
 inline void matmul_f32(const DenseJob& job, std::size_t begin, std::size_t end) {
-  run_job<F32Tile, kDenseTileRows>(job, begin, end);
+  run_job<F32Tile>(job, begin, end);
 }
 inline void matmul_bf16(const DenseJob& job, std::size_t begin, std::size_t end) {
-  run_job<Bf16Tile, kDenseTileRows>(job, begin, end);
+  run_job<Bf16Tile>(job, begin, end);
 }
 
 }  // namespace

@@ -15,11 +15,14 @@ inline I16 broadcast_word(const unsigned char* x) {
 /// y = float(sum) * (row_scale * x_scale) for one row and one panel.
 inline void store_scaled(const LowBitJob& job, std::size_t panel, std::size_t row, I16 sum) {
   const F16 scale = mul(load(job.row_scales + 16 * panel), splat(job.x_scales[row]));
-  store_panel(job.y + row * job.y_stride, job.rows, panel, mul(to_float(sum), scale));
+  store_lanes(job.y + row * job.y_stride + 16 * panel, panel_lanes(job.rows, panel),
+              mul(to_float(sum), scale));
 }
 
 /// Group g of a panel: four columns of sixteen rows, one byte each, stored plus 128.
 struct Int8Tile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kDenseTileRows;
   static constexpr int panels(int rows) { return dense_panels(rows); }
   static constexpr std::size_t kBlockWords = kWholeRow;
   static std::size_t words(const LowBitJob& job) { return job.groups; }
@@ -30,7 +33,9 @@ struct Int8Tile {
 #pragma GCC unroll 16
     for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) acc[t][p] = splat_word(0);
+      for (int p = 0; p < P; ++p) {
+        acc[t][p] = splat_word(0);
+      }
     }
     const std::byte* base = job.panels + place.panel * job.groups * 64;
     for (std::size_t g = 0; g < job.groups; ++g) {
@@ -43,7 +48,9 @@ struct Int8Tile {
       for (int t = 0; t < T; ++t) {
         const I16 broadcast = broadcast_word(place.x + 4 * (T * g + static_cast<std::size_t>(t)));
 #pragma GCC unroll 8
-        for (int p = 0; p < P; ++p) acc[t][p] = dot_weights(acc[t][p], w[p], broadcast);
+        for (int p = 0; p < P; ++p) {
+          acc[t][p] = dot_weights(acc[t][p], w[p], broadcast);
+        }
       }
     }
 #pragma GCC unroll 16
@@ -52,7 +59,9 @@ struct Int8Tile {
 #pragma GCC unroll 8
       for (int p = 0; p < P; ++p) {
         I16 sum = acc[t][p];
-        if constexpr (kInt8Biased) sum = sub(sum, splat_word(128 * job.x_sums[i]));
+        if constexpr (kInt8Biased) {
+          sum = sub(sum, splat_word(128 * job.x_sums[i]));
+        }
         store_scaled(job, place.panel + static_cast<std::size_t>(p), i, sum);
       }
     }
@@ -65,6 +74,8 @@ struct Int8Tile {
 
 /// Few rows: fields are masked in place, without shifts, into accumulators weighted by powers of 4.
 struct MaskedFieldTile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kMaskedFieldRows;
   static constexpr int panels(int rows) { return masked_field_panels(rows); }
   static constexpr std::size_t kBlockWords = kWholeRow;
   static std::size_t words(const LowBitJob& job) { return 4 * job.groups; }
@@ -86,7 +97,9 @@ struct MaskedFieldTile {
 #pragma GCC unroll 8
       for (int p = 0; p < P; ++p) {
 #pragma GCC unroll 4
-        for (int f = 0; f < 4; ++f) acc[t][p][f] = splat_word(0);
+        for (int f = 0; f < 4; ++f) {
+          acc[t][p][f] = splat_word(0);
+        }
       }
     }
     const std::byte* base = job.panels + place.panel * job.groups * 64;
@@ -121,6 +134,8 @@ struct MaskedFieldTile {
 
 /// Many rows: a field is shifted down once and serves all of them, one accumulator each.
 struct ShiftedFieldTile {
+  static constexpr int kRowsMin = kMaskedFieldRows + 1;
+  static constexpr int kRowsMax = kTernaryTileRows;
   static constexpr int panels(int rows) { return shifted_field_panels(rows); }
   static constexpr std::size_t kBlockWords = kWholeRow;
   static std::size_t words(const LowBitJob& job) { return 4 * job.groups; }
@@ -129,12 +144,16 @@ struct ShiftedFieldTile {
   static void field(I16 (&acc)[T][P], const I16 (&w)[P], const unsigned char* x) {
     I16 code[P];
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) code[p] = codes<F>(w[p]);
+    for (int p = 0; p < P; ++p) {
+      code[p] = codes<F>(w[p]);
+    }
 #pragma GCC unroll 16
     for (int t = 0; t < T; ++t) {
       const I16 broadcast = broadcast_word(x + 4 * (F * T + t));
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) acc[t][p] = dot_bytes(acc[t][p], code[p], broadcast);
+      for (int p = 0; p < P; ++p) {
+        acc[t][p] = dot_bytes(acc[t][p], code[p], broadcast);
+      }
     }
   }
 
@@ -144,7 +163,9 @@ struct ShiftedFieldTile {
 #pragma GCC unroll 16
     for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) acc[t][p] = splat_word(0);
+      for (int p = 0; p < P; ++p) {
+        acc[t][p] = splat_word(0);
+      }
     }
     const std::byte* base = job.panels + place.panel * job.groups * 64;
     for (std::size_t g = 0; g < job.groups; ++g) {
@@ -173,6 +194,8 @@ struct ShiftedFieldTile {
 
 /// The same product by masked additions: no multiplication and no correction, one row at a time.
 struct AddSubTile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kTernaryTileRows;
   static constexpr int panels(int) { return 1; }
   static constexpr std::size_t kBlockWords = kWholeRow;
   static std::size_t words(const LowBitJob& job) { return 4 * job.groups; }
@@ -208,17 +231,17 @@ inline std::size_t ternary_panel_group(std::size_t m) {
                                                            : shifted_field_panels(rows));
 }
 inline void matmul_int8(const LowBitJob& job, std::size_t begin, std::size_t end) {
-  run_job<Int8Tile, kDenseTileRows>(job, begin, end);
+  run_job<Int8Tile>(job, begin, end);
 }
 inline void matmul_ternary_dotprod(const LowBitJob& job, std::size_t begin, std::size_t end) {
   if (job.x.rows <= static_cast<std::size_t>(kMaskedFieldRows)) {
-    run_job<MaskedFieldTile, kMaskedFieldRows>(job, begin, end);
+    run_job<MaskedFieldTile>(job, begin, end);
   } else {
-    run_job<ShiftedFieldTile, kTernaryTileRows>(job, begin, end);
+    run_job<ShiftedFieldTile>(job, begin, end);
   }
 }
 inline void matmul_ternary_addsub(const LowBitJob& job, std::size_t begin, std::size_t end) {
-  run_job<AddSubTile, kTernaryTileRows>(job, begin, end);
+  run_job<AddSubTile>(job, begin, end);
 }
 
 /// The plain reading of the layout, one weight at a time.
@@ -248,7 +271,9 @@ inline void matmul_ternary_scalar(const LowBitJob& job, std::size_t begin, std::
 
 inline std::int32_t sum_int8(const std::int8_t* x, std::size_t n) {
   std::int32_t sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += x[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += x[i];
+  }
   return sum;
 }
 
@@ -257,8 +282,12 @@ inline void quantize_row(const float* x, std::size_t n, std::int8_t* q, std::siz
   F16 largest = splat(0.0F);
   std::size_t i = 0;
   // max keeps its second argument when the first is NaN, so NaN never becomes the scale.
-  for (; i + 16 <= n; i += 16) largest = max(abs(load(x + i)), largest);
-  if (i < n) largest = max(abs(load_partial(x + i, n - i)), largest);
+  for (; i + 16 <= n; i += 16) {
+    largest = max(abs(load(x + i)), largest);
+  }
+  if (i < n) {
+    largest = max(abs(load_partial(x + i, n - i)), largest);
+  }
   const float peak = max_lanes(largest);
   *scale = peak > 0.0F ? peak / 127.0F : 1e-12F;
   const F16 divisor = splat(*scale);
@@ -270,9 +299,13 @@ inline void quantize_row(const float* x, std::size_t n, std::int8_t* q, std::siz
   if (i < n) {
     std::int8_t tail[16];
     store_rounded_int8(tail, min(max(div(load_partial(x + i, n - i), divisor), low), high));
-    for (std::size_t j = 0; i < n; ++i, ++j) q[i] = tail[j];
+    for (std::size_t j = 0; i < n; ++i, ++j) {
+      q[i] = tail[j];
+    }
   }
-  for (; i < stride; ++i) q[i] = 0;
+  for (; i < stride; ++i) {
+    q[i] = 0;
+  }
 }
 
 }  // namespace
