@@ -40,7 +40,10 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    return [10.0**i for i in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    factors = (1, 2, 5) if len(decades) <= 4 else (1,)
+    ticks = [factor * 10.0**decade for decade in decades for factor in factors]
+    return [tick for tick in ticks if low <= tick <= high]
 
 
 def plot(

@@ -112,7 +112,8 @@ test("gives the sequence back when Escape stops an answer", kPatient, () =>
     await page.press("#prompt", "Control+Enter");
     await page.waitForSelector("#panes .text span");
     await page.keyboard.press("Escape");
-    await page.waitForSelector("#panes .notice");
+    await page.waitForSelector("#panes .notice, #panes .receipt dd");
+    assert.equal(await page.locator("#panes .receipt dd").count(), 0, "the answer ended before Escape");
     assert.match(await page.textContent("#panes .notice"), /^Stopped/);
     const running = async () => (await (await fetch(`${server.url}/v1/stats`)).json()).requests.running;
     for (let i = 0; (await running()) > 0; ++i) {
