@@ -1,12 +1,11 @@
 // The attention mixer: unit q and k, rotary positions, softmax(scale * q.k), blocks of 64 tokens.
 //
 // Unit vectors bound the logits by `scale`, so the softmax needs no running maximum.
-#include <omp.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <omp.h>
 
 #include "tile.hpp"
 
@@ -24,7 +23,8 @@ Workspace& workspace() {
   return *space;
 }
 
-// One head's sequence as operands: q, k in f32 (unit, rotated) and the bf16 forms each product wants.
+// One head's sequence as operands: q, k in f32 (unit, rotated) and the bf16 forms each product
+// wants.
 struct Head {
   float *q, *k, *dq, *dk, *dv, *q_norm, *k_norm;
   bf16 *q_rows, *q_pair, *k_pair, *kt_pair, *v_pair, *vt_pair;
@@ -40,7 +40,8 @@ Head head_buffers(std::size_t time) {
     size = bytes;
   }
   float* f = static_cast<float*>(memory);
-  Head h{f, f + n, f + 2 * n, f + 3 * n, f + 4 * n, f + 5 * n, f + 5 * n + time, {}, {}, {}, {}, {}, {}};
+  Head h{f,  f + n, f + 2 * n, f + 3 * n, f + 4 * n, f + 5 * n, f + 5 * n + time,
+         {}, {},    {},        {},        {},        {}};
   bf16* b = reinterpret_cast<bf16*>(f + 5 * n + 2 * time);
   h.q_rows = b, h.q_pair = b + n, h.k_pair = b + 2 * n, h.kt_pair = b + 3 * n, h.v_pair = b + 4 * n;
   h.vt_pair = b + 5 * n;
@@ -90,8 +91,9 @@ void exponentials(float* score, float scale, bool diagonal, float* sums) {
     Vec total = splat(0.f);
     for (int j = 0; j < 64; j += 16) {
       const int seen = i - j + 1;
-      const auto mask = static_cast<__mmask16>(
-          !diagonal || seen >= 16 ? 0xffff : seen <= 0 ? 0 : (1u << seen) - 1);
+      const auto mask = static_cast<__mmask16>(!diagonal || seen >= 16 ? 0xffff
+                                               : seen <= 0             ? 0
+                                                                       : (1u << seen) - 1);
       const Vec e = _mm512_maskz_mov_ps(mask, exp_ps(fma(load(score + i * 64 + j), k, minus)));
       total = _mm512_add_ps(total, e);
       store(score + i * 64 + j, e);
@@ -172,7 +174,8 @@ void attention_backward(const bf16* qkv, int batch, int time, int heads, float s
             for (int c = r * 64; c < r * 64 + 64; c += 16) {
               const Vec p = _mm512_mul_ps(load(s.score + c), inv);
               store(s.score + c, p);
-              store(s.dscore + c, _mm512_mul_ps(_mm512_mul_ps(k, p), _mm512_sub_ps(load(s.dscore + c), e)));
+              store(s.dscore + c,
+                    _mm512_mul_ps(_mm512_mul_ps(k, p), _mm512_sub_ps(load(s.dscore + c), e)));
             }
           }
           as_paired(s.score, s.pair);

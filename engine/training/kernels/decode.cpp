@@ -1,8 +1,7 @@
 // One token for a batch of sequences: the recurrent and the attention mixer with their state.
 // Used to let the target write text for the distillation of its draft; speed over exactness.
-#include <omp.h>
-
 #include <cmath>
+#include <omp.h>
 #include <vector>
 
 #include "simd.hpp"
@@ -86,7 +85,8 @@ void attention_step(const bf16* qkv, int batch, int heads, float scale, const fl
       }
       for (int t = 0; t <= at; ++t) {
         const Vec w = splat(weight[t] / total);
-        for (int j = 0; j < 64; j += 16) store(o + j, fma(w, load_bf16(values + base + t * 64 + j), load(o + j)));
+        for (int j = 0; j < 64; j += 16)
+          store(o + j, fma(w, load_bf16(values + base + t * 64 + j), load(o + j)));
       }
       store_row(out + static_cast<std::size_t>(b) * width + h * 64, o);
     }

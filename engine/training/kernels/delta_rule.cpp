@@ -1,6 +1,7 @@
 // The recurrent mixer in chunks of 64 tokens, forward and backward.
 //
-//   S_t = a_t S_{t-1} + b_t (v_t - S_{t-1} k_t) k_t^T,   o_t = S_t q_t / 8,   q and k of unit length
+//   S_t = a_t S_{t-1} + b_t (v_t - S_{t-1} k_t) k_t^T,   o_t = S_t q_t / 8,   q and k of unit
+//   length
 //
 // Within a chunk, with Z the transposed state at its start, g_i the decay from the start to token i
 // inclusive and p_i the same without token i:
@@ -8,11 +9,10 @@
 //   O = diag(g) Q Z + A U               A_ij = (q_i . k_j) b_j g_i / g_j   for j <= i
 //   Z' = g_63 Z + K^T diag(w) U         w_i = b_i g_63 / g_i
 // Z and U of every chunk are kept for the backward pass, so that it need not run forward again.
-#include <omp.h>
-
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <omp.h>
 
 #include "tile.hpp"
 
@@ -26,10 +26,10 @@ struct Decays {
 };
 
 struct Workspace {
-  alignas(64) Mat q, k, v, att, low, att_mask, low_mask, out, state, t1, t2, t3, dq, dk, dout, dstate,
-      du, kds;
-  alignas(64) MatB q_rows, k_rows, k_pair, kt_pair, m_rows, m_pair, u_pair, z_pair, tmp, tmp2, do_rows,
-      do_pair;
+  alignas(64) Mat q, k, v, att, low, att_mask, low_mask, out, state, t1, t2, t3, dq, dk, dout,
+      dstate, du, kds;
+  alignas(64) MatB q_rows, k_rows, k_pair, kt_pair, m_rows, m_pair, u_pair, z_pair, tmp, tmp2,
+      do_rows, do_pair;
   float q_norm[64], k_norm[64], neg[64];
 };
 
@@ -58,8 +58,10 @@ void make_decays(Decays& d, float* att_mask, float* low_mask, const float* log_a
   for (int i = 0; i < 64; ++i) {
     for (int j = 0; j < 64; j += 16) {
       const Vec bj = load(b + j), lj = load(through + j);
-      store(att_mask + i * 64 + j, _mm512_maskz_mul_ps(first(i - j + 1), bj, exp_ps(splat(log_sum[i + 1]) - lj)));
-      store(low_mask + i * 64 + j, _mm512_maskz_mul_ps(first(i - j), bj, exp_ps(splat(log_sum[i]) - lj)));
+      store(att_mask + i * 64 + j,
+            _mm512_maskz_mul_ps(first(i - j + 1), bj, exp_ps(splat(log_sum[i + 1]) - lj)));
+      store(low_mask + i * 64 + j,
+            _mm512_maskz_mul_ps(first(i - j), bj, exp_ps(splat(log_sum[i]) - lj)));
     }
   }
 }
@@ -109,7 +111,8 @@ void solve(const float* low, const bf16* neg_low_rows, float* u, bf16* pair) {
   solve_block(low, u, 0);
   as_paired(u, pair);
   for (int j = 0; j < 64; j += 32) {
-    block_product(neg_low_rows + 32 * 64, 64, 16 * 64, 32, pair + 2 * j, 128, u + 32 * 64 + j, 64, 1, true);
+    block_product(neg_low_rows + 32 * 64, 64, 16 * 64, 32, pair + 2 * j, 128, u + 32 * 64 + j, 64,
+                  1, true);
   }
   solve_block(low, u, 32);
 }
@@ -118,7 +121,8 @@ void solve_transposed(const float* low, const bf16* neg_low_t_rows, float* u, bf
   solve_block_transposed(low, u, 32);
   as_paired(u, pair);
   for (int j = 0; j < 64; j += 32) {  // rows 0..31 of -L^T, columns 32..63
-    block_product(neg_low_t_rows + 32, 64, 16 * 64, 32, pair + 16 * 128 + 2 * j, 128, u + j, 64, 1, true);
+    block_product(neg_low_t_rows + 32, 64, 16 * 64, 32, pair + 16 * 128 + 2 * j, 128, u + j, 64, 1,
+                  true);
   }
   solve_block_transposed(low, u, 0);
 }
@@ -163,7 +167,8 @@ void delta_forward(const bf16* qkv, int batch, int time, int heads, const float*
           load_row(p + 2 * width, s.v + i * 64);
         }
         if (!fixed_gates || c == 0) {
-          make_decays(d, s.att_mask, s.low_mask, log_a + row0 * heads + h, beta + row0 * heads + h, heads);
+          make_decays(d, s.att_mask, s.low_mask, log_a + row0 * heads + h, beta + row0 * heads + h,
+                      heads);
         }
         chunk_scores(s, d);
         std::memcpy(z, s.state, sizeof(Mat));
@@ -219,7 +224,8 @@ void delta_backward(const bf16* qkv, int batch, int time, int heads, const float
           s.neg[i] = -1.f;
         }
         if (!fixed_gates || c == chunks - 1) {
-          make_decays(d, s.att_mask, s.low_mask, log_a + row0 * heads + h, beta + row0 * heads + h, heads);
+          make_decays(d, s.att_mask, s.low_mask, log_a + row0 * heads + h, beta + row0 * heads + h,
+                      heads);
         }
         chunk_scores(s, d);
         float dl[65] = {}, db[64] = {}, d_write_sum = 0.f;  // with respect to log_sum and log beta
@@ -242,7 +248,8 @@ void delta_backward(const bf16* qkv, int batch, int time, int heads, const float
         as_paired(s.low, s.tmp, s.neg);
         paired_to_rows_transpose(s.tmp, s.m_rows);
         solve_transposed(s.low, s.m_rows, s.du, s.m_pair);
-        for (int i = 0; i < 64; ++i) store_row(d_qkv + (row0 + i) * 3 * width + 2 * width + h * 64, s.du + i * 64);
+        for (int i = 0; i < 64; ++i)
+          store_row(d_qkv + (row0 + i) * 3 * width + 2 * width + h * 64, s.du + i * 64);
         // dA = dO U^T (t2), -dL = dU U^T (t3); then the gradients of the decays inside A and L
         as_rows(u, s.tmp);
         rows_to_paired_transpose(s.tmp, s.u_pair);

@@ -1,7 +1,6 @@
 // Memory-bound pieces: residual + RMSNorm, short convolution, SwiGLU, int8 fake quantisation.
-#include <omp.h>
-
 #include <cmath>
+#include <omp.h>
 #include <vector>
 
 #include "simd.hpp"
@@ -27,7 +26,8 @@ void add_norm(const float* x, const bf16* y, float* sum, const float* w, bf16* h
     const float* in = y ? sum : x;
     rstd[n] = 1.f / std::sqrt(_mm512_reduce_add_ps(square) / width + 1e-5f);
     for (int j = 0; j < width; j += 16) {
-      store_bf16(h + at + j, _mm512_mul_ps(_mm512_mul_ps(load(in + at + j), splat(rstd[n])), load(w + j)));
+      store_bf16(h + at + j,
+                 _mm512_mul_ps(_mm512_mul_ps(load(in + at + j), splat(rstd[n])), load(w + j)));
     }
   }
 }
@@ -131,23 +131,27 @@ void swiglu_backward(const bf16* ab, const bf16* d_out, bf16* d_ab, int rows, in
   }
 }
 
-// Rounds every row to 255 levels of its own range, as the draft's kernels do (scale = max|x| / 127).
+// Rounds every row to 255 levels of its own range, as the draft's kernels do (scale = max|x| /
+// 127).
 void fake_quantise_rows(bf16* x, int rows, int width) {
 #pragma omp parallel for
   for (int n = 0; n < rows; ++n) {
     bf16* row = x + static_cast<std::size_t>(n) * width;
     Vec most = splat(0.f);
-    for (int j = 0; j < width; j += 16) most = _mm512_max_ps(most, _mm512_abs_ps(load_bf16(row + j)));
+    for (int j = 0; j < width; j += 16)
+      most = _mm512_max_ps(most, _mm512_abs_ps(load_bf16(row + j)));
     const float top = _mm512_reduce_max_ps(most);
     if (top <= 0.f) continue;
     for (int j = 0; j < width; j += 16) {
-      const Vec level = _mm512_roundscale_ps(_mm512_mul_ps(load_bf16(row + j), splat(127.f / top)), 0);
+      const Vec level =
+          _mm512_roundscale_ps(_mm512_mul_ps(load_bf16(row + j), splat(127.f / top)), 0);
       store_bf16(row + j, _mm512_mul_ps(splat(top / 127.f), level));
     }
   }
 }
 
-void embedding_backward(const std::int64_t* tokens, const float* dx, float* d_table, int rows, int width) {
+void embedding_backward(const std::int64_t* tokens, const float* dx, float* d_table, int rows,
+                        int width) {
   for (int n = 0; n < rows; ++n) {
     float* to = d_table + tokens[n] * width;
     const float* from = dx + static_cast<std::size_t>(n) * width;

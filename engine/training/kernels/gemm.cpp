@@ -2,12 +2,11 @@
 //
 // Weights are packed once per optimiser step into panels of 32 columns, [n/32][k/2][32][2], so that
 // the inner loop reads one contiguous panel. All dimensions are multiples of 32.
+#include <cstdlib>
+#include <cstring>
 #include <omp.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "pack.hpp"
@@ -72,13 +71,14 @@ void gemm(const bf16* x, const bf16* packed, bf16* y, int m, int k, int n) {
     bf16* a = scratch(0, static_cast<std::size_t>(kBlock) * k);
 #pragma omp for schedule(dynamic, 4)
     for (int i = 0; i < m; i += kBlock) {
-      multiply_rows(x + static_cast<std::size_t>(i) * k, packed, k, n, a, [&](int j, const float* c) {
-        for (int r = 0; r < kBlock; ++r) {
-          bf16* out = y + static_cast<std::size_t>(i + r) * n + j;
-          store_bf16(out, load(c + r * kBlock));
-          store_bf16(out + 16, load(c + r * kBlock + 16));
-        }
-      });
+      multiply_rows(x + static_cast<std::size_t>(i) * k, packed, k, n, a,
+                    [&](int j, const float* c) {
+                      for (int r = 0; r < kBlock; ++r) {
+                        bf16* out = y + static_cast<std::size_t>(i + r) * n + j;
+                        store_bf16(out, load(c + r * kBlock));
+                        store_bf16(out + 16, load(c + r * kBlock + 16));
+                      }
+                    });
     }
   }
 }

@@ -1,9 +1,9 @@
-// The Muon optimiser step: momentum, orthogonalised by five quintic Newton-Schulz iterations in bf16.
+// The Muon optimiser step: momentum, orthogonalised by five quintic Newton-Schulz iterations in
+// bf16.
 //
 // One thread handles one matrix, whose working set stays in its L2 cache.
-#include <omp.h>
-
 #include <cmath>
+#include <omp.h>
 #include <vector>
 
 #include "pack.hpp"
@@ -18,8 +18,13 @@ struct Buffers {
   std::vector<bf16> x, next, packed, gram, poly, tiles;
   std::vector<float> update;
   explicit Buffers(std::size_t n, std::size_t side, std::size_t most)
-      : x(n), next(n), packed(n > side * side ? n : side * side), gram(side * side),
-        poly(side * side), tiles(kBlock * most), update(n) {}
+      : x(n),
+        next(n),
+        packed(n > side * side ? n : side * side),
+        gram(side * side),
+        poly(side * side),
+        tiles(kBlock * most),
+        update(n) {}
 };
 
 void store_block(bf16* to, std::size_t stride, const float* c) {
@@ -30,11 +35,13 @@ void store_block(bf16* to, std::size_t stride, const float* c) {
 }
 
 // to = factor * from + c, a 32x32 block.
-void combine_block(bf16* to, const bf16* from, std::size_t stride, float factor, float times, const float* c) {
+void combine_block(bf16* to, const bf16* from, std::size_t stride, float factor, float times,
+                   const float* c) {
   const Vec f = splat(factor), t = splat(times);
   for (int r = 0; r < kBlock; ++r) {
     for (int j = 0; j < kBlock; j += 16) {
-      const Vec v = fma(f, load_bf16(from + r * stride + j), _mm512_mul_ps(t, load(c + r * kBlock + j)));
+      const Vec v =
+          fma(f, load_bf16(from + r * stride + j), _mm512_mul_ps(t, load(c + r * kBlock + j)));
       store_bf16(to + r * stride + j, v);
     }
   }
@@ -53,17 +60,20 @@ void orthogonalise(Buffers& b, int rows, int cols) {
                     });
     }
     for (int j = 0; j < rows; j += kBlock) {  // the Gram matrix is symmetric
-      pack_backward_panel(b.gram.data(), b.packed.data() + static_cast<std::size_t>(j) * rows, j, rows, rows);
+      pack_backward_panel(b.gram.data(), b.packed.data() + static_cast<std::size_t>(j) * rows, j,
+                          rows, rows);
     }
     for (int i = 0; i < rows; i += kBlock) {
       const std::size_t at = static_cast<std::size_t>(i) * rows;
       multiply_rows(b.gram.data() + at, b.packed.data(), rows, rows, b.tiles.data(),
                     [&](int j, const float* c) {
-                      combine_block(b.poly.data() + at + j, b.gram.data() + at + j, rows, kB, kC, c);
+                      combine_block(b.poly.data() + at + j, b.gram.data() + at + j, rows, kB, kC,
+                                    c);
                     });
     }
     for (int j = 0; j < cols; j += kBlock) {
-      pack_backward_panel(b.x.data(), b.packed.data() + static_cast<std::size_t>(j) * rows, j, rows, cols);
+      pack_backward_panel(b.x.data(), b.packed.data() + static_cast<std::size_t>(j) * rows, j, rows,
+                          cols);
     }
     for (int i = 0; i < rows; i += kBlock) {
       const std::size_t at = static_cast<std::size_t>(i) * cols;
@@ -106,26 +116,31 @@ void muon_step(float* weight, float* grad, float* momentum, const std::int64_t* 
         norm = fma(u, u, norm);
       }
       const Vec inverse = splat(1.f / (std::sqrt(_mm512_reduce_add_ps(norm)) + 1e-12f));
-      for (std::size_t i = 0; i < n; i += 16) store(b.update.data() + i, _mm512_mul_ps(load(b.update.data() + i), inverse));
+      for (std::size_t i = 0; i < n; i += 16)
+        store(b.update.data() + i, _mm512_mul_ps(load(b.update.data() + i), inverse));
       if (flip) {
         alignas(64) float t[256];
         for (int i = 0; i < r; i += 16) {
           for (int j = 0; j < c; j += 16) {
             transpose16(b.update.data() + static_cast<std::size_t>(j) * r + i, r, t, 16);
-            for (int k = 0; k < 16; ++k) store_bf16(b.x.data() + static_cast<std::size_t>(i + k) * c + j, load(t + k * 16));
+            for (int k = 0; k < 16; ++k)
+              store_bf16(b.x.data() + static_cast<std::size_t>(i + k) * c + j, load(t + k * 16));
           }
         }
       } else {
-        for (std::size_t i = 0; i < n; i += 16) store_bf16(b.x.data() + i, load(b.update.data() + i));
+        for (std::size_t i = 0; i < n; i += 16)
+          store_bf16(b.x.data() + i, load(b.update.data() + i));
       }
       orthogonalise(b, r, c);
       const float ratio = static_cast<float>(rows[m]) / cols[m];
-      const Vec step = splat(-lr * std::sqrt(ratio > 1.f ? ratio : 1.f)), keep = splat(1.f - lr * weight_decay);
+      const Vec step = splat(-lr * std::sqrt(ratio > 1.f ? ratio : 1.f)),
+                keep = splat(1.f - lr * weight_decay);
       if (flip) {
         alignas(64) float t[256], back[256];
         for (int i = 0; i < r; i += 16) {
           for (int j = 0; j < c; j += 16) {
-            for (int k = 0; k < 16; ++k) store(t + k * 16, load_bf16(b.x.data() + static_cast<std::size_t>(i + k) * c + j));
+            for (int k = 0; k < 16; ++k)
+              store(t + k * 16, load_bf16(b.x.data() + static_cast<std::size_t>(i + k) * c + j));
             transpose16(t, 16, back, 16);
             for (int k = 0; k < 16; ++k) {
               float* to = w + static_cast<std::size_t>(j + k) * r + i;
@@ -134,7 +149,8 @@ void muon_step(float* weight, float* grad, float* momentum, const std::int64_t* 
           }
         }
       } else {
-        for (std::size_t i = 0; i < n; i += 16) store(w + i, fma(load_bf16(b.x.data() + i), step, _mm512_mul_ps(load(w + i), keep)));
+        for (std::size_t i = 0; i < n; i += 16)
+          store(w + i, fma(load_bf16(b.x.data() + i), step, _mm512_mul_ps(load(w + i), keep)));
       }
     }
   }
