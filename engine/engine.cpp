@@ -53,7 +53,7 @@ class Engine::Impl {
         target_(std::move(target)),
         draft_(std::move(draft)),
         tokenizer_(std::move(tokenizer)),
-        stepper_(config_, *target_, draft_.get(), *tokenizer_) {
+        stepper_(checked(config_, *target_, draft_.get()), *target_, draft_.get(), *tokenizer_) {
     for (std::size_t i = 0; i < config_.sequences; ++i) {
       sequences_.push_back(std::make_unique<Sequence>(*target_, draft_.get(), config_.k_max));
       state_bytes_ += sequences_.back()->target_state->bytes();
@@ -130,6 +130,35 @@ class Engine::Impl {
   [[nodiscard]] const Tokenizer& tokenizer() const noexcept { return *tokenizer_; }
 
  private:
+  // The largest step must fit the models' passes.
+  static const EngineConfig& checked(const EngineConfig& config, const CausalModel& target,
+                                     const CausalModel* draft) {
+    const auto require = [](bool good, const std::string& what) {
+      if (!good) {
+        throw Error(ErrorCode::kInvalidArgument, what);
+      }
+    };
+    require(config.sequences >= 1 && config.prefill_chunk >= 1,
+            "sequences and prefill_chunk must be at least 1");
+    const std::size_t rows = config.batch_rows();
+    require(rows <= target.max_batch_rows(),
+            "a step takes up to sequences * (k_max + 1) + prefill_chunk = " + std::to_string(rows) +
+                " rows; the target's passes hold " + std::to_string(target.max_batch_rows()));
+    require(config.k_max + 1 <= target.max_checkpoints(),
+            "k_max " + std::to_string(config.k_max) + ": the target keeps " +
+                std::to_string(target.max_checkpoints()) + " checkpoints, a round needs k_max + 1");
+    if (draft != nullptr) {
+      require(draft->vocab_size() == target.vocab_size(),
+              "the draft's vocabulary has " + std::to_string(draft->vocab_size()) +
+                  " tokens, the target's " + std::to_string(target.vocab_size()));
+      require(config.prefill_chunk + 1 <= draft->max_batch_rows() &&
+                  config.sequences <= draft->max_batch_rows(),
+              "the draft's passes hold " + std::to_string(draft->max_batch_rows()) +
+                  " rows; prefill_chunk + 1 and one for each sequence must fit");
+    }
+    return config;
+  }
+
   void check(const GenerationRequest& request, const TokenStream& stream) const {
     const auto refuse = [](const std::string& what) {
       throw Error(ErrorCode::kInvalidArgument, what);
