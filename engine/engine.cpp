@@ -239,7 +239,7 @@ class Engine::Impl {
       stepper_.refuse(waiting.request, *waiting.stream,
                       cancelled ? FinishReason::kCancelled : FinishReason::kDeadline,
                       waiting.submitted_at);
-      leave(1);
+      leave_queue();
     }
     retired_.clear();
     for (const auto& sequence : sequences_) {
@@ -256,7 +256,7 @@ class Engine::Impl {
         sequence->stream.reset();
       }
     }
-    count_running();
+    publish();
   }
 
   void admit() {
@@ -292,8 +292,9 @@ class Engine::Impl {
     }
   }
 
-  // Takes the places that became free since the last count off the books.
-  void count_running() {
+  // Puts the books in order after a step: what ended leaves `running` and enters the finished
+  // counts in one go, so that no reader sees a request twice or not at all.
+  void publish() {
     const auto active = static_cast<std::size_t>(
         std::count_if(sequences_.begin(), sequences_.end(),
                       [](const auto& sequence) { return sequence->active; }));
@@ -302,30 +303,28 @@ class Engine::Impl {
       const std::lock_guard lock(mutex_);
       left = running_ - active;
       running_ = active;
+      in_flight_ -= left;
+      snapshot();
     }
-    leave(left);
+    if (left > 0) {
+      idle_.notify_all();
+    }
   }
 
-  void leave(std::size_t requests) {
-    if (requests == 0) {
-      return;
-    }
+  // A request leaves that never ran.
+  void leave_queue() {
     {
       const std::lock_guard lock(mutex_);
-      published_ = stepper_.stats();
-      published_.state_bytes += state_bytes_;
-      in_flight_ -= requests;
+      --in_flight_;
+      snapshot();
     }
     idle_.notify_all();
   }
 
-  void publish() {
-    {
-      const std::lock_guard lock(mutex_);
-      published_ = stepper_.stats();
-      published_.state_bytes += state_bytes_;
-    }
-    count_running();
+  // Under mutex_.
+  void snapshot() {
+    published_ = stepper_.stats();
+    published_.state_bytes += state_bytes_;
   }
 
   void sleep() {
