@@ -21,36 +21,40 @@ Stepper::Stepper(const EngineConfig& config, CausalModel& target, CausalModel* d
 }
 
 void Stepper::calibrate(Sequence& scratch) {
-  constexpr std::size_t kRuns = 3;
-  const std::vector<TokenId> tokens(config_.k_max + 1, 0);
+  // Interleaved, so that a neighbour's burst does not fall on one row count alone.
+  constexpr std::size_t kRuns = 4;
+  constexpr std::size_t kRowsMax = 65;
+  const std::size_t rows_max = std::min({kRowsMax, target_.max_batch_rows(), target_.max_seq()});
+  const std::vector<TokenId> tokens(rows_max, 0);
   const auto measure = [&](CausalModel& model, SequenceState& state, std::size_t rows,
-                           std::vector<float>& logits, LogitRows logit_rows) {
-    std::array<double, kRuns> seconds{};
-    for (double& run : seconds) {
-      state.reset();
-      const ForwardItem item{&state, std::span(tokens).first(rows), true, logit_rows,
-                             logits.data()};
-      const auto begin = Clock::now();
-      model.forward({&item, 1});
-      run = seconds_between(begin, Clock::now());
-    }
+                           float* logits) {
     state.reset();
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[kRuns / 2];
+    const bool round = rows <= config_.k_max + 1;
+    const ForwardItem item{&state, std::span(tokens).first(rows), round, LogitRows::kLast, logits};
+    const auto begin = Clock::now();
+    model.forward({&item, 1});
+    const double seconds = seconds_between(begin, Clock::now());
+    state.reset();
+    return seconds;
   };
-  // The first pass also touches the weights' pages: not a measurement.
-  (void)measure(target_, *scratch.target_state, 1, scratch.target_logits, LogitRows::kAll);
-  for (const std::size_t rows : RowCost::kRows) {
-    if (rows > config_.k_max + 1) {
-      break;
-    }
-    costs_.target.observe(rows, measure(target_, *scratch.target_state, rows, scratch.target_logits,
-                                        LogitRows::kAll));
-  }
+  // The first passes also touch the weights' pages: not a measurement.
+  (void)measure(target_, *scratch.target_state, 1, scratch.target_logits.data());
   if (draft_ != nullptr) {
-    (void)measure(*draft_, *scratch.draft_state, 1, scratch.draft_logits, LogitRows::kLast);
-    costs_.draft.observe(
-        1, measure(*draft_, *scratch.draft_state, 1, scratch.draft_logits, LogitRows::kLast));
+    (void)measure(*draft_, *scratch.draft_state, 1, scratch.draft_logits.data());
+  }
+  for (std::size_t run = 0; run < kRuns; ++run) {
+    for (const std::size_t rows : RowCost::kRows) {
+      if (rows <= rows_max) {
+        costs_.target.calibrate(
+            rows, measure(target_, *scratch.target_state, rows, scratch.target_logits.data()));
+      }
+    }
+    if (draft_ != nullptr) {
+      for (const std::size_t rows : {1U, 2U}) {
+        costs_.draft.calibrate(
+            rows, measure(*draft_, *scratch.draft_state, rows, scratch.draft_logits.data()));
+      }
+    }
   }
 }
 

@@ -38,6 +38,7 @@ Task<RequestReader::Outcome> RequestReader::more(Clock::time_point deadline) {
 
 Task<RequestReader::Outcome> RequestReader::read_head(Clock::time_point first_byte_by) {
   idle_ = true;
+  head_ = {};  // A refusal must not be shaped by the request before.
   std::size_t blank = 0;
   while (true) {
     while (connection_.pending().starts_with("\r\n") && blank < kLeadingBlankMax) {

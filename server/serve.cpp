@@ -69,7 +69,9 @@ void announce(App& app) {
   } else if (app.config().spec_k == 0) {
     app.log().event(LogLevel::kInfo, "drafting is off unless a request asks for it: spec_k is 0");
   }
-  app.log().event(LogLevel::kInfo, "try: " + curl_line(app, backend.model_id));
+  // To a terminal and unescaped: it is there to be pasted.
+  std::printf("\ntry:\n  %s\n\n", curl_line(app, backend.model_id).c_str());
+  std::fflush(stdout);
 }
 
 int run(config::LoadedConfig loaded) {

@@ -22,16 +22,19 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
       : timer_(executor), shortest_(shortest) {}
 
   /// Calls `on_read` or `on_write`, again and again until the deadline is moved: the operation it
-  /// is to end may not have begun yet. They must own what they touch or be cleared by stop().
+  /// is to end may not have begun yet. They may own what they touch, until stop().
   void start(std::function<void()> on_read, std::function<void()> on_write) {
     on_read_ = std::move(on_read);
     on_write_ = std::move(on_write);
     sleep();
   }
 
+  /// Not from within the callbacks.
   void stop() {
     stopped_ = true;
     timer_.cancel();
+    on_read_ = nullptr;
+    on_write_ = nullptr;
   }
 
   Clock::time_point read_deadline = kNever;
@@ -49,8 +52,6 @@ class Watchdog : public std::enable_shared_from_this<Watchdog> {
 
   void on_timer() {
     if (stopped_) {
-      on_read_ = nullptr;
-      on_write_ = nullptr;
       return;
     }
     const auto now = Clock::now();

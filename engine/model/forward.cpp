@@ -12,6 +12,7 @@
 #include "config/base/error.h"
 #include "engine/model/hybrid_state.h"
 #include "engine/model/rope_table.h"
+#include "engine/model/workspace.h"
 
 namespace spel::engine {
 namespace {
@@ -21,38 +22,6 @@ using kernels::ThreadPool;
 
 /// Rows below which splitting a row operation over threads costs more than it saves.
 constexpr std::size_t kRowsWorthSplitting = 16;
-
-std::size_t round_up(std::size_t n, std::size_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
-/// Buffers of one pass, allocated once for the largest batch.
-struct Workspace {
-  Workspace(const ModelConfig& config, std::size_t rows, std::size_t max_seq)
-      : x(rows * config.d_model),
-        h(rows * config.d_model),
-        mixed(rows * config.d_model),
-        qkv(rows * 3 * config.d_model),
-        gate_up(rows * 2 * config.d_ff),
-        act(rows * config.d_ff),
-        logits(rows * config.vocab_size),
-        attention(config.n_heads * round_up(max_seq, 16)),
-        quantized_stride(round_up(std::max(config.d_model, config.d_ff), 64)),
-        quantized(rows * quantized_stride),
-        quantized_scales(rows) {}
-
-  std::vector<float> x;          ///< [rows][d_model], the residual stream.
-  std::vector<float> h;          ///< [rows][d_model], normalised input of a block.
-  std::vector<float> mixed;      ///< [rows][d_model], a block's inner or outer result.
-  std::vector<float> qkv;        ///< [rows][3 * d_model]
-  std::vector<float> gate_up;    ///< [rows][2 * d_ff]
-  std::vector<float> act;        ///< [rows][d_ff]
-  std::vector<float> logits;     ///< [rows][vocab]
-  std::vector<float> attention;  ///< [n_heads][max_seq], scratch of attend().
-  std::size_t quantized_stride;
-  std::vector<std::int8_t> quantized;  ///< [rows][quantized_stride], draft only.
-  std::vector<float> quantized_scales;
-};
 
 template <typename Layer>
 class HybridModel final : public HybridCausalModel {

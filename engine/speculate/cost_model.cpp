@@ -5,26 +5,43 @@
 namespace spel::engine {
 namespace {
 
-constexpr double kWeightOfNewest = 0.08;
+constexpr double kBusyWeight = 0.1;    // A new load is believed after about ten passes.
+constexpr double kCurveWeight = 0.01;  // The curve after about a hundred of one row count.
 constexpr double kOutlier = 2.0;
 
 }  // namespace
 
-void RowCost::observe(std::size_t rows, double seconds) {
-  const auto place = std::lower_bound(kRows.begin(), kRows.end(), rows);
-  if (rows == 0 || place == kRows.end() || *place != rows) {
-    return;  // Only exact row counts teach: an interpolated pass would smear its neighbours.
+void RowCost::calibrate(std::size_t rows, double seconds) {
+  const auto place = std::find(kRows.begin(), kRows.end(), rows);
+  if (place == kRows.end()) {
+    return;
   }
-  double& estimate = seconds_[static_cast<std::size_t>(place - kRows.begin())];
-  if (estimate == 0.0) {
-    estimate = seconds;
-    ++observed_;
-  } else {
-    estimate += kWeightOfNewest * (std::min(seconds, kOutlier * estimate) - estimate);
+  double& point = seconds_[static_cast<std::size_t>(place - kRows.begin())];
+  point = point == 0.0 ? seconds : std::min(point, seconds);
+  known_ = true;
+}
+
+void RowCost::observe(std::size_t rows, double seconds) {
+  if (!known_) {
+    calibrate(rows, seconds);
+    return;
+  }
+  const double expected = estimate(static_cast<double>(rows));
+  const double ratio = std::clamp(seconds / expected, 1.0 / kOutlier, kOutlier);
+  busy_ *= 1.0 + kBusyWeight * (ratio - 1.0);
+  const auto place = std::find(kRows.begin(), kRows.end(), rows);
+  if (place != kRows.end()) {
+    double& point = seconds_[static_cast<std::size_t>(place - kRows.begin())];
+    if (point == 0.0) {
+      point = expected / busy_ * ratio;
+    }
+    point *= 1.0 + kCurveWeight * (ratio - 1.0);
   }
 }
 
-double RowCost::estimate(double rows) const {
+double RowCost::estimate(double rows) const { return busy_ * curve(rows); }
+
+double RowCost::curve(double rows) const {
   // The nearest observed row counts on either side.
   std::size_t below = kRows.size();
   std::size_t above = kRows.size();

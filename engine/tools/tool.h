@@ -1,4 +1,4 @@
-// The tools about model files, as plain functions: the program's main() picks one by name.
+// The tools of the command line, as plain functions: the program's main() picks one by name.
 #pragma once
 
 #include <iosfwd>
@@ -26,5 +26,17 @@ inline constexpr int kToolBadUsage = 2;  ///< The command line or an environment
 /// `spel convert --random DST [--seed N] [--config k=v,…] …`. Never throws; on failure nothing is
 /// left at DST that was not there before.
 [[nodiscard]] int convert_weights_main(std::span<const std::string> args, ToolStreams streams);
+
+/// `spel generate --model PATH --prompt TEXT …`: streams the output to `out`, the receipt to `err`.
+/// Never throws.
+[[nodiscard]] int generate_main(std::span<const std::string> args, ToolStreams streams);
+
+/// `spel selftest [--model PATH] [--only N,…] [--break N]`: the engine's promises, suite by suite.
+/// kToolOk if all hold. Never throws.
+[[nodiscard]] int selftest_main(std::span<const std::string> args, ToolStreams streams);
+
+/// `spel bench [--json] …`: what the machine does with the engine. Figures to `out`, progress to
+/// `err`. Never throws.
+[[nodiscard]] int bench_main(std::span<const std::string> args, ToolStreams streams);
 
 }  // namespace spel::engine::tools

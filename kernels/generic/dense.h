@@ -23,27 +23,25 @@ inline void fma_step(F16 (&acc)[T][P], const F16 (&w)[P], const unsigned char* x
 /// f32.
 template <int T, int P>
 inline void load_tile(const DenseJob& job, const TilePlace& place, F16 (&acc)[T][P]) {
-  const bool resumes = place.begin > 0;
-#pragma GCC unroll 16
-  for (int t = 0; t < T; ++t) {
-    const float* y = job.y + (place.row + static_cast<std::size_t>(t)) * job.y_stride;
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) {
-      acc[t][p] = resumes ? load_panel(y, job.rows, place.panel + static_cast<std::size_t>(p))
-                          : splat(0.0F);
-    }
+  for (int p = 0; p < P; ++p) {
+    const std::size_t panel = place.panel + static_cast<std::size_t>(p);
+    const std::size_t lanes = place.begin > 0 ? panel_lanes(job.rows, panel) : 0;
+    const float* y = job.y + place.row * job.y_stride + 16 * panel;
+#pragma GCC unroll 16
+    for (int t = 0; t < T; ++t, y += job.y_stride) acc[t][p] = load_lanes(y, lanes);
   }
 }
 
 template <int T, int P>
 inline void store_tile(const DenseJob& job, const TilePlace& place, const F16 (&acc)[T][P]) {
-#pragma GCC unroll 16
-  for (int t = 0; t < T; ++t) {
-    float* y = job.y + (place.row + static_cast<std::size_t>(t)) * job.y_stride;
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) {
-      store_panel(y, job.rows, place.panel + static_cast<std::size_t>(p), acc[t][p]);
-    }
+  for (int p = 0; p < P; ++p) {
+    const std::size_t panel = place.panel + static_cast<std::size_t>(p);
+    const std::size_t lanes = panel_lanes(job.rows, panel);
+    float* y = job.y + place.row * job.y_stride + 16 * panel;
+#pragma GCC unroll 16
+    for (int t = 0; t < T; ++t, y += job.y_stride) store_lanes(y, lanes, acc[t][p]);
   }
 }
 
@@ -79,6 +77,8 @@ struct Prefetcher {
 };
 
 struct F32Tile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kDenseTileRows;
   static constexpr std::size_t kBlockWords = 256;
   static constexpr int panels(int rows) { return dense_panels(rows); }
   static std::size_t words(const DenseJob& job) { return job.cols; }
@@ -106,6 +106,8 @@ struct F32Tile {
 
 /// Each 32-bit lane holds column 2j in its low half and column 2j+1 in its high half.
 struct Bf16Tile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kDenseTileRows;
   static constexpr std::size_t kBlockWords = 512;
   static_assert(kBlockWords % 2 == 0, "a block may not end inside a pair of columns");
   static constexpr int panels(int rows) { return dense_panels(rows); }
@@ -159,10 +161,10 @@ inline std::size_t dense_panel_group(std::size_t m) {
       dense_panels(static_cast<int>(plan_tiles(m, kDenseTileRows).rows_max)));
 }
 inline void matmul_f32(const DenseJob& job, std::size_t begin, std::size_t end) {
-  run_job<F32Tile, kDenseTileRows>(job, begin, end);
+  run_job<F32Tile>(job, begin, end);
 }
 inline void matmul_bf16(const DenseJob& job, std::size_t begin, std::size_t end) {
-  run_job<Bf16Tile, kDenseTileRows>(job, begin, end);
+  run_job<Bf16Tile>(job, begin, end);
 }
 
 }  // namespace

@@ -15,11 +15,14 @@ inline I16 broadcast_word(const unsigned char* x) {
 /// y = float(sum) * (row_scale * x_scale) for one row and one panel.
 inline void store_scaled(const LowBitJob& job, std::size_t panel, std::size_t row, I16 sum) {
   const F16 scale = mul(load(job.row_scales + 16 * panel), splat(job.x_scales[row]));
-  store_panel(job.y + row * job.y_stride, job.rows, panel, mul(to_float(sum), scale));
+  store_lanes(job.y + row * job.y_stride + 16 * panel, panel_lanes(job.rows, panel),
+              mul(to_float(sum), scale));
 }
 
 /// Group g of a panel: four columns of sixteen rows, one byte each, stored plus 128.
 struct Int8Tile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kDenseTileRows;
   static constexpr int panels(int rows) { return dense_panels(rows); }
   static constexpr std::size_t kBlockWords = kWholeRow;
   static std::size_t words(const LowBitJob& job) { return job.groups; }
@@ -65,6 +68,8 @@ struct Int8Tile {
 
 /// Few rows: fields are masked in place, without shifts, into accumulators weighted by powers of 4.
 struct MaskedFieldTile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kMaskedFieldRows;
   static constexpr int panels(int rows) { return masked_field_panels(rows); }
   static constexpr std::size_t kBlockWords = kWholeRow;
   static std::size_t words(const LowBitJob& job) { return 4 * job.groups; }
@@ -121,6 +126,8 @@ struct MaskedFieldTile {
 
 /// Many rows: a field is shifted down once and serves all of them, one accumulator each.
 struct ShiftedFieldTile {
+  static constexpr int kRowsMin = kMaskedFieldRows + 1;
+  static constexpr int kRowsMax = kTernaryTileRows;
   static constexpr int panels(int rows) { return shifted_field_panels(rows); }
   static constexpr std::size_t kBlockWords = kWholeRow;
   static std::size_t words(const LowBitJob& job) { return 4 * job.groups; }
@@ -173,6 +180,8 @@ struct ShiftedFieldTile {
 
 /// The same product by masked additions: no multiplication and no correction, one row at a time.
 struct AddSubTile {
+  static constexpr int kRowsMin = 1;
+  static constexpr int kRowsMax = kTernaryTileRows;
   static constexpr int panels(int) { return 1; }
   static constexpr std::size_t kBlockWords = kWholeRow;
   static std::size_t words(const LowBitJob& job) { return 4 * job.groups; }
@@ -208,17 +217,17 @@ inline std::size_t ternary_panel_group(std::size_t m) {
                                                            : shifted_field_panels(rows));
 }
 inline void matmul_int8(const LowBitJob& job, std::size_t begin, std::size_t end) {
-  run_job<Int8Tile, kDenseTileRows>(job, begin, end);
+  run_job<Int8Tile>(job, begin, end);
 }
 inline void matmul_ternary_dotprod(const LowBitJob& job, std::size_t begin, std::size_t end) {
   if (job.x.rows <= static_cast<std::size_t>(kMaskedFieldRows)) {
-    run_job<MaskedFieldTile, kMaskedFieldRows>(job, begin, end);
+    run_job<MaskedFieldTile>(job, begin, end);
   } else {
-    run_job<ShiftedFieldTile, kTernaryTileRows>(job, begin, end);
+    run_job<ShiftedFieldTile>(job, begin, end);
   }
 }
 inline void matmul_ternary_addsub(const LowBitJob& job, std::size_t begin, std::size_t end) {
-  run_job<AddSubTile, kTernaryTileRows>(job, begin, end);
+  run_job<AddSubTile>(job, begin, end);
 }
 
 /// The plain reading of the layout, one weight at a time.

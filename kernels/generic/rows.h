@@ -16,7 +16,7 @@ inline void map_row(const float* x, std::size_t n, float* y, Op op) {
 
 /// Loads the lanes of a second operand that go with x[i … min(i+16, n)).
 inline F16 load_at(const float* p, std::size_t i, std::size_t n) {
-  return n - i >= 16 ? load(p + i) : load_partial(p + i, n - i);
+  return load_lanes(p + i, n - i < 16 ? n - i : 16);
 }
 
 /// Lane l sums elements l, l+16, … in order by fused multiply-adds; then the fixed tree.
@@ -66,11 +66,7 @@ inline void short_conv(const float* const* rows, const float* w, std::size_t tap
     for (std::size_t t = 0; t < taps; ++t) {
       acc = fma(load_at(rows[t], i, n), load_at(w + t * n, i, n), acc);
     }
-    if (n - i >= 16) {
-      store(y + i, acc);
-    } else {
-      store_partial(y + i, n - i, acc);
-    }
+    store_lanes(y + i, n - i < 16 ? n - i : 16, acc);
   }
 }
 

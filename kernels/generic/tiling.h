@@ -58,6 +58,8 @@ struct TilePlace {
 /// tile finds the weights the first one fetched still close by.
 template <class Tile, int T, int P, class Job>
 inline void run_panel_group(const Job& job, const TilePlan& plan, std::size_t panel) {
+  // Tiles one row shorter occur only beside others, and are then at least half of the tallest.
+  constexpr bool kHasShorter = T - 1 >= (Tile::kRowsMax + 1) / 2;
   const std::size_t words = Tile::words(job);
   const std::size_t block = plan.tiles > 1 ? Tile::kBlockWords : words;
   TilePlace place = {panel, 0, nullptr, 0, 0, 0, plan.tiles};
@@ -66,7 +68,7 @@ inline void run_panel_group(const Job& job, const TilePlan& plan, std::size_t pa
     place.x = static_cast<const unsigned char*>(job.x.words);
     place.row = 0;
     for (place.tile = 0; place.tile < plan.tiles; ++place.tile) {
-      if constexpr (T > 1) {
+      if constexpr (kHasShorter) {
         if (place.tile >= plan.larger) {
           Tile::template run<T - 1, P>(job, place);
           place.x += 4 * words * (T - 1);
@@ -82,11 +84,15 @@ inline void run_panel_group(const Job& job, const TilePlan& plan, std::size_t pa
   } while (place.begin < words);
 }
 
+/// Panels taken at once when fewer than P are left: halves where each panel alone would be bound by
+/// latency, else one by one, which saves code.
+constexpr int fewer_panels(int rows, int panels) { return rows <= 2 ? panels / 2 : 1; }
+
 template <class Tile, int T, int P, class Job>
 inline void run_panels(const Job& job, const TilePlan& plan, std::size_t panel, std::size_t end) {
   for (; end - panel >= P; panel += P) run_panel_group<Tile, T, P>(job, plan, panel);
   if constexpr (P > 1) {
-    if (panel < end) run_panels<Tile, T, P / 2>(job, plan, panel, end);
+    if (panel < end) run_panels<Tile, T, fewer_panels(T, P)>(job, plan, panel, end);
   }
 }
 
@@ -95,30 +101,19 @@ template <class Tile, int T, class Job>
 inline void run_tiles(const Job& job, const TilePlan& plan, std::size_t panel, std::size_t end) {
   if (plan.rows_max == T) {
     run_panels<Tile, T, Tile::panels(T)>(job, plan, panel, end);
-  } else if constexpr (T > 1) {
+  } else if constexpr (T > Tile::kRowsMin) {
     run_tiles<Tile, T - 1>(job, plan, panel, end);
   }
 }
 
-template <class Tile, int T, class Job>
+template <class Tile, class Job>
 inline void run_job(const Job& job, std::size_t panel, std::size_t end) {
-  run_tiles<Tile, T>(job, plan_tiles(job.x.rows, job.x.tile_rows_max), panel, end);
+  run_tiles<Tile, Tile::kRowsMax>(job, plan_tiles(job.x.rows, job.x.tile_rows_max), panel, end);
 }
 
-/// The sixteen outputs of one panel and row, or fewer (the rest +0) in the last panel.
-inline F16 load_panel(const float* y_row, std::size_t rows, std::size_t panel) {
-  const std::size_t first = panel * 16;
-  return rows - first >= 16 ? load(y_row + first) : load_partial(y_row + first, rows - first);
-}
-
-/// Stores one panel's sixteen outputs of one row, or fewer in the last panel.
-inline void store_panel(float* y_row, std::size_t rows, std::size_t panel, F16 value) {
-  const std::size_t first = panel * 16;
-  if (rows - first >= 16) {
-    store(y_row + first, value);
-  } else {
-    store_partial(y_row + first, rows - first, value);
-  }
+/// Outputs of a panel that exist: 16, or fewer in the last one.
+inline std::size_t panel_lanes(std::size_t rows, std::size_t panel) {
+  return rows - panel * 16 < 16 ? rows - panel * 16 : 16;
 }
 
 }  // namespace

@@ -42,6 +42,18 @@ inline void store_partial(float* p, std::size_t n, F16 a) {
   store(lanes, a);
   for (std::size_t i = 0; i < n; ++i) p[i] = lanes[i];
 }
+/// load_partial and store_partial for n <= 16, n = 16 being usual.
+inline F16 load_lanes(const float* p, std::size_t n) {
+  if (n == 16) return load(p);
+  return load_partial(p, n);
+}
+inline void store_lanes(float* p, std::size_t n, F16 a) {
+  if (n == 16) {
+    store(p, a);
+  } else {
+    store_partial(p, n, a);
+  }
+}
 inline F16 splat(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
 inline F16 add(F16 a, F16 b) { return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)}; }
 inline F16 sub(F16 a, F16 b) { return {_mm256_sub_ps(a.lo, b.lo), _mm256_sub_ps(a.hi, b.hi)}; }

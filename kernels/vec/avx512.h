@@ -19,8 +19,8 @@ constexpr int kDenseTileRows = 9;
 /// How far down its panel a product asks for weights.
 constexpr std::size_t kPrefetchLines = 16;
 /// Panels taken at once with `rows` activation rows: rows x panels accumulators, the panels'
-/// weights and one broadcast fit 32 registers.
-constexpr int dense_panels(int rows) { return rows <= 2 ? 8 : 31 / (rows + 1); }
+/// weights and one broadcast fit 32 registers, and the models' widths are whole multiples.
+constexpr int dense_panels(int rows) { return rows <= 2 ? 8 : rows <= 6 ? 4 : 3; }
 /// Ternary fields are masked in place up to this many rows (four accumulators each), else shifted.
 constexpr int kMaskedFieldRows = 6;
 constexpr int masked_field_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
@@ -44,6 +44,9 @@ inline F16 load_partial(const float* p, std::size_t n) {
 inline void store_partial(float* p, std::size_t n, F16 a) {
   _mm512_mask_storeu_ps(p, lane_mask(n), a.v);
 }
+/// load_partial and store_partial for n <= 16, n = 16 being usual.
+inline F16 load_lanes(const float* p, std::size_t n) { return load_partial(p, n); }
+inline void store_lanes(float* p, std::size_t n, F16 a) { store_partial(p, n, a); }
 inline F16 splat(float x) { return {_mm512_set1_ps(x)}; }
 inline F16 add(F16 a, F16 b) { return {_mm512_add_ps(a.v, b.v)}; }
 inline F16 sub(F16 a, F16 b) { return {_mm512_sub_ps(a.v, b.v)}; }

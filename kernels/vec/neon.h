@@ -51,6 +51,18 @@ inline void store_partial(float* p, std::size_t n, F16 a) {
   store(lanes, a);
   for (std::size_t i = 0; i < n; ++i) p[i] = lanes[i];
 }
+/// load_partial and store_partial for n <= 16, n = 16 being usual.
+inline F16 load_lanes(const float* p, std::size_t n) {
+  if (n == 16) return load(p);
+  return load_partial(p, n);
+}
+inline void store_lanes(float* p, std::size_t n, F16 a) {
+  if (n == 16) {
+    store(p, a);
+  } else {
+    store_partial(p, n, a);
+  }
+}
 inline F16 splat(float x) {
   const float32x4_t v = vdupq_n_f32(x);
   return {{v, v, v, v}};

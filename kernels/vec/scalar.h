@@ -56,6 +56,18 @@ inline F16 load_partial(const float* p, std::size_t n) {
 inline void store_partial(float* p, std::size_t n, F16 a) {
   for (std::size_t i = 0; i < n; ++i) p[i] = a.v[i];
 }
+/// load_partial and store_partial for n <= 16, n = 16 being usual.
+inline F16 load_lanes(const float* p, std::size_t n) {
+  if (n == 16) return load(p);
+  return load_partial(p, n);
+}
+inline void store_lanes(float* p, std::size_t n, F16 a) {
+  if (n == 16) {
+    store(p, a);
+  } else {
+    store_partial(p, n, a);
+  }
+}
 inline F16 splat(float x) {
   return each_lane<F16>([&](int) { return x; });
 }

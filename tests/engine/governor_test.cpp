@@ -8,10 +8,10 @@ namespace {
 // A target whose verification is cheap and a draft that costs a twentieth of it.
 CostModel cheap_costs() {
   CostModel costs;
-  costs.target.observe(1, 1.0);
-  costs.target.observe(5, 1.2);
-  costs.target.observe(17, 1.8);
-  costs.draft.observe(1, 0.05);
+  costs.target.calibrate(1, 1.0);
+  costs.target.calibrate(5, 1.2);
+  costs.target.calibrate(17, 1.8);
+  costs.draft.calibrate(1, 0.05);
   return costs;
 }
 
@@ -33,9 +33,26 @@ TEST(CostModel, InterpolatesBetweenWhatWasObserved) {
 
 TEST(CostModel, OneLatePassMovesTheEstimateOnlyALittle) {
   RowCost cost;
-  cost.observe(1, 1.0);
+  cost.calibrate(1, 1.0);
   cost.observe(1, 1000.0);
   EXPECT_LT(cost.estimate(1), 1.2);
+}
+
+TEST(CostModel, OneRowCountKeepsTheOthersCurrent) {
+  CostModel costs = cheap_costs();
+  for (int i = 0; i < 100; ++i) {
+    costs.target.observe(1, 3.0);  // The machine has become three times as slow.
+  }
+  EXPECT_NEAR(costs.target.estimate(1), 3.0, 0.1);
+  EXPECT_NEAR(costs.target.estimate(5), 3.6, 0.9);
+}
+
+TEST(CostModel, TheFastestCalibrationCounts) {
+  RowCost cost;
+  cost.calibrate(5, 9.0);
+  cost.calibrate(5, 2.0);
+  cost.calibrate(5, 3.0);
+  EXPECT_DOUBLE_EQ(cost.estimate(5), 2.0);
 }
 
 TEST(CostModel, ProjectsTheDocumentsSpeedup) {
@@ -143,9 +160,9 @@ TEST(AdaptiveGovernor, ResumesWhenTheDraftIsRightAgain) {
 
 TEST(AdaptiveGovernor, DoesNotProposeWhatCannotPay) {
   CostModel costs;
-  costs.target.observe(1, 1.0);
-  costs.target.observe(5, 5.0);  // Verification as dear as decoding one by one.
-  costs.draft.observe(1, 0.2);
+  costs.target.calibrate(1, 1.0);
+  costs.target.calibrate(5, 5.0);  // Verification as dear as decoding one by one.
+  costs.draft.calibrate(1, 0.2);
   const auto governor = make_governor(params(GovernorKind::kAdaptive, 8));
   std::size_t late = 0;
   for (int i = 0; i < 300; ++i) {

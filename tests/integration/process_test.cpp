@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -20,13 +21,18 @@ constexpr const char* kModel = SPEL_SOURCE_DIR "/engine/models/spel-21m";
 
 class Process {
  public:
-  explicit Process(std::vector<std::string> arguments) {
+  /// `descriptors`: the most the process may open; 0: as many as this one.
+  explicit Process(std::vector<std::string> arguments, rlim_t descriptors = 0) {
     int log[2];
     EXPECT_EQ(::pipe2(log, O_CLOEXEC), 0);
     pid_ = ::fork();
     if (pid_ == 0) {
       ::dup2(log[1], STDERR_FILENO);
       ::dup2(log[1], STDOUT_FILENO);
+      if (descriptors > 0) {
+        const rlimit limit{.rlim_cur = descriptors, .rlim_max = descriptors};
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+      }
       std::vector<char*> argv;
       std::string program = SPEL_BINARY;
       argv.push_back(program.data());
@@ -109,7 +115,7 @@ std::string long_stream() {
               R"({"prompt":"Once upon a time","max_tokens":4000,"stream":true,"temperature":0})");
 }
 
-// [llama.cpp#6348]
+// [ggml-org/llama.cpp#6348]
 TEST(Process, IdleItEndsWithStatusZeroOnEitherSignal) {
   for (const int number : {SIGTERM, SIGINT}) {
     Process process(serve());
@@ -156,7 +162,7 @@ TEST(Process, ASecondSignalEndsItWithinASecond) {
   EXPECT_NE(client.read_all().find("\"error\""), std::string::npos);
 }
 
-// [llama.cpp#18292]
+// [ggml-org/llama.cpp#18292]
 TEST(Process, WhatIsLongerThanTheGraceIsCancelled) {
   Process process(serve({"--drain-timeout", "0.3"}));
   ASSERT_TRUE(process.says(" ready ")) << process.output();
@@ -188,6 +194,43 @@ TEST(Process, SpeculationDoesNotChangeTheText) {
     EXPECT_EQ(on.at("choices").at(0).at("text"), off.at("choices").at(0).at("text"));
     EXPECT_EQ(off.at("speculation").at("draft_enabled"), false);
   }
+}
+
+/// CPU seconds a process has used, from its own metrics.
+double cpu_seconds(const std::string& page) {
+  const std::string name = "\nprocess_cpu_seconds_total ";
+  return std::stod(page.substr(page.find(name) + name.size()));
+}
+
+TEST(Process, WithoutDescriptorsLeftItCanStillBeWatched) {
+  Process process(serve(), 64);
+  ASSERT_TRUE(process.says(" ready ")) << process.output();
+  const std::uint16_t port = process.port();
+  const auto scrape = [&] {
+    Client client(port, milliseconds(2'000));
+    client.send(get("/metrics", "Connection: close\r\n"));
+    const Reply reply = client.read_reply();
+    return reply.status == 200 ? reply.body : std::string();
+  };
+  std::vector<std::unique_ptr<Client>> crowd;
+  for (int i = 0; i < 200; ++i) {
+    crowd.push_back(std::make_unique<Client>(port));
+  }
+  std::string before;
+  EXPECT_TRUE(eventually([&] { return !(before = scrape()).empty(); }, milliseconds(10'000)));
+  std::this_thread::sleep_for(milliseconds(1'500));
+  std::string after;
+  EXPECT_TRUE(eventually([&] { return !(after = scrape()).empty(); }, milliseconds(10'000)));
+  // It does not spin on accept: a spinning loop would use all of that time.
+  EXPECT_LT(cpu_seconds(after) - cpu_seconds(before), 0.5);
+  crowd.clear();
+  EXPECT_TRUE(eventually(
+      [&] {
+        Client client(port);
+        client.send(get("/v1/models", "Connection: close\r\n"));
+        return client.read_reply().status == 200;
+      },
+      milliseconds(3'000)));
 }
 
 TEST(Process, BadSettingsRefuseToStart) {

@@ -1,8 +1,7 @@
 // Includes go downwards only: each folder may include itself and what the table allows.
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <map>
 #include <regex>
 #include <set>
@@ -19,8 +18,8 @@ struct Module {
 };
 
 // Anything in angle brackets with one of these beginnings is an outside library.
-const std::set<std::string> kLibraries = {"boost/", "nlohmann/", "spdlog/", "CLI/", "prometheus/",
-                                          "sqlite3.h", "openssl/", "cblas.h"};
+const std::set<std::string> kLibraries = {"boost/",      "nlohmann/", "spdlog/",  "CLI/",
+                                          "prometheus/", "sqlite3.h", "openssl/", "cblas.h"};
 
 const std::map<std::string, Module>& modules() {
   static const std::map<std::string, Module> table = {
@@ -78,9 +77,9 @@ std::vector<std::string> violations(const fs::path& root, std::size_t* files) {
         }
         const std::string target = match[2];
         const bool own = match[1] == "\"";
-        const bool allowed = own ? begins_with_any(target, module.folders)
-                                 : !begins_with_any(target, kLibraries) ||
-                                       begins_with_any(target, module.libraries);
+        const bool allowed =
+            own ? begins_with_any(target, module.folders)
+                : !begins_with_any(target, kLibraries) || begins_with_any(target, module.libraries);
         if (!allowed) {
           found.push_back(path + ": " + target);
         }
@@ -100,10 +99,10 @@ TEST(Layering, IncludesGoDownwardsOnly) {
 }
 
 TEST(Layering, TheScanSeesAnUpwardInclude) {
-  const fs::path root = fs::temp_directory_path() /
-                        ("spel-layering-" + std::to_string(::testing::UnitTest::GetInstance()
-                                                               ->random_seed()) +
-                         "-" + std::to_string(std::hash<std::string>{}(SPEL_SOURCE_DIR)));
+  const fs::path root =
+      fs::temp_directory_path() /
+      ("spel-layering-" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + "-" +
+       std::to_string(std::hash<std::string>{}(SPEL_SOURCE_DIR)));
   for (const auto& [folder, module] : modules()) {
     fs::create_directories(root / folder);
   }
@@ -114,7 +113,7 @@ TEST(Layering, TheScanSeesAnUpwardInclude) {
   fs::remove_all(root);
   EXPECT_EQ(files, 2U);
   EXPECT_EQ(found, (std::vector<std::string>{"engine/bad.cpp: nlohmann/json.hpp",
-                                            "kernels/bad.h: engine/engine.h"}));
+                                             "kernels/bad.h: engine/engine.h"}));
 }
 
 }  // namespace

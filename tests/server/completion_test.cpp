@@ -72,7 +72,9 @@ TEST(Completion, IncludeUsageAddsAChunkWithoutChoices) {
   EXPECT_TRUE(streamed.done);
 }
 
-// [TGI#1724] [TGI#1999] [llama.cpp#11538] [TGI#1039] [llama.cpp#9867] [vLLM#13087]
+// [huggingface/text-generation-inference#1724] [huggingface/text-generation-inference#1999]
+// [ggml-org/llama.cpp#11538] [huggingface/text-generation-inference#1039] [ggml-org/llama.cpp#9867]
+// [vllm-project/vllm#13087]
 TEST(Completion, StopStringsCutTheTextBeforeThem) {
   struct Case {
     std::vector<std::string> tokens;
@@ -112,7 +114,8 @@ TEST(Completion, StopStringsCutTheTextBeforeThem) {
   }
 }
 
-// [TGI#2344] [ollama#4524] [koboldcpp#1276] [vLLM#56101]
+// [huggingface/text-generation-inference#2344] [ollama/ollama#4524] [LostRuins/koboldcpp#1276]
+// [vllm-project/vllm#56101]
 TEST(Completion, EosEndsTheTextAndWhatWasDraftedAfterItIsDropped) {
   const TestServer server(
       token_script({">", "a", "b", "c", "d", "</s>"}, {"a", "b", "</s>", "c", "d"}, "</s>"));
@@ -134,7 +137,7 @@ TEST(Completion, EosEndsTheTextAndWhatWasDraftedAfterItIsDropped) {
   }
 }
 
-// [LocalAI#788] [LocalAI#3533] [llama.cpp#4047] [ollama#4357]
+// [mudler/LocalAI#788] [mudler/LocalAI#3533] [ggml-org/llama.cpp#4047] [ollama/ollama#4357]
 TEST(Completion, LengthIsExactAndSaysSo) {
   const TestServer server(ascii_script("abcdefgh"));
   for (const int length : {0, 1, 2, 3, 20}) {
@@ -150,7 +153,7 @@ TEST(Completion, LengthIsExactAndSaysSo) {
   }
 }
 
-// [llama.cpp#4036] [llama.cpp#9195]
+// [ggml-org/llama.cpp#4036] [ggml-org/llama.cpp#9195]
 TEST(Completion, CharactersSplitOverTokensComeWhole) {
   const std::string tick = "\xE9\x9C\x93";
   const std::string emoji = "\xF0\x9F\x99\x82";
@@ -181,7 +184,8 @@ TEST(Completion, CharactersSplitOverTokensComeWhole) {
   }
 }
 
-// [llama.cpp#27972] [llama.cpp#27196] [vLLM#6967] [vLLM#47616]
+// [ggml-org/llama.cpp#27972] [ggml-org/llama.cpp#27196] [vllm-project/vllm#6967]
+// [vllm-project/vllm#47616]
 TEST(Completion, LogprobsAreThereWithDraftsAndEndWithTheText) {
   const TestServer server(ascii_script("abcdefghij"));
   json request = ask_greedy(">", 10);
@@ -224,7 +228,7 @@ TEST(Completion, StreamedLogprobsJoinToTheWholeOnes) {
   EXPECT_EQ(joined.size(), 12U);
 }
 
-// [vLLM#6521] [TGI#1088] [vLLM#10432]
+// [vllm-project/vllm#6521] [huggingface/text-generation-inference#1088] [vllm-project/vllm#10432]
 TEST(Completion, EchoAndNoTokensGiveThePromptBack) {
   const TestServer server(ascii_script("abc"));
   json request = {
@@ -239,7 +243,7 @@ TEST(Completion, EchoAndNoTokensGiveThePromptBack) {
   EXPECT_EQ(logprobs.at("text_offset").at(15), 15);
 }
 
-// [llama-cpp-python#1906] [sglang#910]
+// [abetlen/llama-cpp-python#1906] [sgl-project/sglang#910]
 TEST(Completion, ChoicesAreCountedAndSeeded) {
   const TestServer server(ascii_script("abc"));
   const json request = {
@@ -261,7 +265,7 @@ TEST(Completion, ChoicesAreCountedAndSeeded) {
   EXPECT_TRUE(streamed.done);
 }
 
-// [vLLM#57018] [mistral.rs#1376] [vLLM#1623]
+// [vllm-project/vllm#57018] [EricLBuehler/mistral.rs#1376] [vllm-project/vllm#1623]
 TEST(Completion, TheSameSeedGivesTheSameText) {
   const TestServer server(ascii_script("abc"));
   const auto ask = [&](const json& seed, double temperature) {
@@ -278,7 +282,7 @@ TEST(Completion, TheSameSeedGivesTheSameText) {
   }
 }
 
-// [ollama#4967] [ik_llama.cpp#2420] [TensorRT-LLM#16826]
+// [ollama/ollama#4967] [ikawrakow/ik_llama.cpp#2420] [NVIDIA/TensorRT-LLM#16826]
 TEST(Completion, AnOverlongPromptIsRefusedWithBothCounts) {
   Script script = ascii_script("abc");
   script.max_seq = 64;
@@ -298,7 +302,7 @@ TEST(Completion, AnOverlongPromptIsRefusedWithBothCounts) {
   EXPECT_EQ(server.stats().requests_submitted, 2U);
 }
 
-// [ollama#17846]
+// [ollama/ollama#17846]
 TEST(Completion, AnEngineThatFailsIsNotMistakenForSuccess) {
   Script script = ascii_script("abcdef");
   script.draft = false;
@@ -327,7 +331,7 @@ TEST(Completion, AnEngineThatFailsIsNotMistakenForSuccess) {
   EXPECT_EQ(server.complete(ask_greedy(">", 2)).status, 200);
 }
 
-// [mlx-engine#280]
+// [lmstudio-ai/mlx-engine#280]
 TEST(Completion, SaysWhyThereWasNoDrafting) {
   Script script = ascii_script("abc");
   script.draft = false;

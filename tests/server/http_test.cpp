@@ -1,6 +1,8 @@
 // HTTP/1.1 as clients, proxies and attackers speak it. Names in brackets are the public reports
 // whose fault must not come back.
 #include <gtest/gtest.h>
+#include <random>
+#include <sstream>
 #include <thread>
 
 #include "support.h"
@@ -48,7 +50,7 @@ void expect_refused(const TestServer& server, const std::string& bytes, int stat
   EXPECT_EQ(client.read_all(), "") << "a second answer to " << bytes.substr(0, 120);
 }
 
-// [openlitespeed#392] [beast#3098] [uwsgi#2775]
+// [litespeedtech/openlitespeed#392] [boostorg/beast#3098] [unbit/uwsgi#2775]
 TEST_F(Http, SmuggledRequestsAreNotAnswered) {
   const std::string hidden = "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n";
   const auto with = [&](const std::string& fields, const std::string& rest) {
@@ -70,7 +72,7 @@ TEST_F(Http, SmuggledRequestsAreNotAnswered) {
   expect_refused(server_, "GET / HTTP/1.1\r\n\r\n" + hidden, 400);
 }
 
-// [llama.cpp#22888]
+// [ggml-org/llama.cpp#22888]
 TEST_F(Http, ChunkSizesArePlainHex) {
   for (const char* size : {"-2", "0x5", "fffffffffffffffff", "", "5 5", "g", "+5"}) {
     expect_refused(server_, chunked_post(std::string(size) + "\r\nabcde\r\n0\r\n\r\n"), 400);
@@ -94,7 +96,7 @@ TEST_F(Http, FramingMayNotCostMoreThanTheWireBudget) {
   expect_refused(small, chunked_post(chunks), 413);
 }
 
-// [llama.cpp#4500] [agentgateway#2359]
+// [ggml-org/llama.cpp#4500] [agentgateway/agentgateway#2359]
 TEST_F(Http, BodiesUpToTheLimitAreTaken) {
   constexpr std::size_t kLimit = std::size_t{1} << 20;
   for (const std::size_t bytes : {std::size_t{8192}, std::size_t{65536}, kLimit - 1, kLimit}) {
@@ -111,7 +113,7 @@ TEST_F(Http, BodiesUpToTheLimitAreTaken) {
   expect_refused(server_, chunked_post(chunk(body_of(kLimit + 1)) + "0\r\n\r\n"), 413);
 }
 
-// [openapi-generator#24783] [ceph#49642]
+// [OpenAPITools/openapi-generator#24783] [ceph/ceph#49642]
 TEST_F(Http, ExpectContinueIsAnsweredBeforeTheBody) {
   Client client(server_.port());
   const std::string fields = "Expect: 100-continue\r\nContent-Length: ";
@@ -131,7 +133,7 @@ TEST_F(Http, ExpectContinueIsAnsweredBeforeTheBody) {
       server_, "POST /nowhere HTTP/1.1\r\nHost: localhost\r\n" + fields + "10\r\n\r\n" + next, 404);
 }
 
-// [ollama#5483] [rig#655] [ollama#2736]
+// [ollama/ollama#5483] [0xPlaygrounds/rig#655] [ollama/ollama#2736]
 TEST_F(Http, WrongMethodsAndPathsAreToldInJson) {
   const auto method = [&](const std::string& verb, const std::string& path) {
     return server_.ask(verb + " " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -174,7 +176,7 @@ TEST_F(Http, LimitsOfTheHeader) {
   expect_refused(server_, get("/health", fields), 431);
 }
 
-// [civetweb#1353]
+// [civetweb/civetweb#1353]
 TEST_F(Http, SlowRequestsRunIntoADeadlineForTheWhole) {
   const auto drip = [&](const std::string& begin, const std::string& byte) {
     Client client(server_.port());
@@ -270,6 +272,47 @@ TEST_F(Http, AStalledReaderIsDropped) {
   EXPECT_TRUE(eventually([&] { return server_.stats().running == 0; }, milliseconds(8'000)));
   EXPECT_TRUE(server_.wait_idle());
   EXPECT_EQ(server_.complete({{"prompt", ">"}, {"max_tokens", 1}}).status, 200);
+}
+
+TEST_F(Http, MutatedRequestsGetAnAnswerOrTheEndAndNeverAServerError) {
+  const std::vector<std::string> seeds = {
+      get("/health"),
+      post("/v1/completions", kBody),
+      chunked_post(chunk(kBody, ";a=b") + "0\r\nX: y\r\n\r\n"),
+      "GET http://localhost/health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+      post("/tokenize", R"({"content":"hey","with_pieces":true})"),
+  };
+  const std::vector<std::string> pieces = {
+      "\r\n",       "\r",   "\n", "\0",       " ",
+      ":",          "0",    "-1", "chunked",  "ffffffffffffffff",
+      "\xff",       "[[[[", "\"", "HTTP/1.1", "Content-Length: 3\r\n",
+      "Host: b\r\n"};
+  constexpr unsigned kSeed = 20240607;
+  std::minstd_rand random(kSeed);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
+  for (int i = 0; i < 400; ++i) {
+    std::string bytes = seeds[below(seeds.size())];
+    for (std::size_t edits = 1 + below(4); edits > 0; --edits) {
+      const std::size_t at = below(bytes.size());
+      if (below(3) == 0) {
+        bytes.erase(at, 1 + below(4));
+      } else if (below(2) == 0) {
+        bytes[at] = static_cast<char>(below(256));
+      } else {
+        bytes.insert(at, pieces[below(pieces.size())]);
+      }
+      if (bytes.empty()) {
+        bytes = "x";
+      }
+    }
+    Client client(server_.port(), milliseconds(2'000));
+    client.send(bytes);
+    const Reply reply = client.read_head();
+    const bool fine = reply.status < 500 || reply.status == 501 || reply.status == 505;
+    EXPECT_TRUE(fine) << "seed " << kSeed << " round " << i << ": " << reply.status << "\n"
+                      << bytes;
+  }
+  EXPECT_EQ(server_.ask(get("/health")).status, 200);
 }
 
 TEST_F(Http, TheLivePageAndTheDescriptionAreServed) {

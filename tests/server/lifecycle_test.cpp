@@ -31,7 +31,7 @@ double cancelled(const TestServer& server) {
   return server.metric("spel_requests_finished_total{result=\"cancelled\"}");
 }
 
-// [llama.cpp#24496] [mistral.rs#213] [vllm#31503]
+// [ggml-org/llama.cpp#24496] [EricLBuehler/mistral.rs#213] [vllm-project/vllm#31503]
 TEST(Disconnect, FreesTheSequenceStreamedOrNot) {
   const TestServer server(slow_script());
   int expected = 0;
@@ -57,7 +57,7 @@ TEST(Disconnect, FreesTheSequenceStreamedOrNot) {
   EXPECT_EQ(server.complete({{"prompt", ">"}, {"max_tokens", 1}}).status, 200);
 }
 
-// [ik_llama.cpp#1020] [llama.cpp#18292]
+// [ikawrakow/ik_llama.cpp#1020] [ggml-org/llama.cpp#18292]
 TEST(Disconnect, StopsAPrefillAtTheNextChunk) {
   const TestServer server(slow_script(milliseconds(20)));
   const std::string prompt(4000, 'x');  // 32 passes of 128 tokens.
@@ -69,7 +69,7 @@ TEST(Disconnect, StopsAPrefillAtTheNextChunk) {
   EXPECT_LT(server.stats().prompt_tokens, 4000U);
 }
 
-// [llama.cpp#13262] [ik_llama.cpp#1929]
+// [ggml-org/llama.cpp#13262] [ikawrakow/ik_llama.cpp#1929]
 TEST(Disconnect, OfAQueuedRequestTouchesNobodyElse) {
   Script script = slow_script();
   script.sequences = 1;
@@ -88,7 +88,7 @@ TEST(Disconnect, OfAQueuedRequestTouchesNobodyElse) {
   EXPECT_EQ(server.stats().generation_tokens, 100U);
 }
 
-// [ollama#4124]
+// [ollama/ollama#4124]
 TEST(Overload, IsRefusedAtOnceWithRetryAfter) {
   Script script = slow_script();
   script.sequences = 1;
@@ -112,7 +112,7 @@ TEST(Overload, IsRefusedAtOnceWithRetryAfter) {
   EXPECT_EQ(server.metric("spel_requests_rejected_total"), 30);
 }
 
-// [llama.cpp#20684]
+// [ggml-org/llama.cpp#20684]
 TEST(Overload, HealthIsAnsweredWhileEverythingIsBusy) {
   const TestServer server(slow_script());
   std::vector<std::unique_ptr<Client>> streams;
@@ -145,7 +145,7 @@ TEST(Overload, TooManyConnectionsLeaveRoomForProbes) {
   }));
 }
 
-// [hal0#1969]
+// [Hal0ai/hal0#1969]
 TEST(Loading, AllEndpointsAgree) {
   TestServer server{TestServer::Loading{}};
   const std::string completion = post("/v1/completions", R"({"prompt":"a","max_tokens":1})");
@@ -231,7 +231,7 @@ TEST(Shutdown, WhatDoesNotEndInTimeIsCancelledAndTold) {
   EXPECT_EQ(reply.header("retry-after"), "1");
 }
 
-// [vllm#1288]
+// [vllm-project/vllm#1288]
 TEST(Listening, LocalhostBindsWhatThereIs) {
   const TestServer server(ascii_script("ok"),
                           [](config::ServerConfig& c) { c.host = "localhost"; });

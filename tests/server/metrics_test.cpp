@@ -39,7 +39,7 @@ std::vector<std::string> malformed_lines(const std::string& page) {
   return bad;
 }
 
-// [llama.cpp#17384]
+// [ggml-org/llama.cpp#17384]
 TEST(Metrics, IsPlainTextThatAParserTakes) {
   const TestServer server(ascii_script("hello"));
   ASSERT_EQ(server.complete({{"prompt", ">"}, {"max_tokens", 5}}).status, 200);
@@ -72,7 +72,7 @@ TEST(Metrics, PromtoolHasNothingToSay) {
   std::remove(path.c_str());
 }
 
-// [vllm#55634] [vllm#31503] [vllm#10430]
+// [vllm-project/vllm#55634] [vllm-project/vllm#31503] [vllm-project/vllm#10430]
 TEST(Metrics, ReconcileAtRest) {
   Script script = ascii_script("");
   script.delay = milliseconds(1);
@@ -103,7 +103,7 @@ TEST(Metrics, ReconcileAtRest) {
             server.metric("spel_generation_tokens_total"));
 }
 
-// [headroom#2463]
+// [headroomlabs-ai/headroom#2463]
 TEST(Metrics, WhatClientsSendMakesNoSeries) {
   const TestServer server(ascii_script("ok"));
   const std::size_t before = count_series(server.ask(get("/metrics")).body);
@@ -124,7 +124,8 @@ TEST(Metrics, WhatClientsSendMakesNoSeries) {
   EXPECT_EQ(server.metric("spel_http_requests_total{route=\"none\",status=\"4xx\"}"), 300);
 }
 
-// [llama.cpp#25128] [prometheus-cpp#529]: scrapes change nothing, also many at once under load.
+// [ggml-org/llama.cpp#25128] [jupp0r/prometheus-cpp#529]: scrapes change nothing, also many at once
+// under load.
 TEST(Metrics, ScrapersDoNotDisturbEachOther) {
   const TestServer server(ascii_script("hello"));
   const double tokens_before = server.metric("spel_generation_tokens_total");

@@ -21,57 +21,60 @@ std::string nested(std::size_t depth) {
 std::vector<Case> cases() {
   const std::string ids = R"({"max_tokens":1,"prompt":)";
   return {
-      {"llamafile#160", R"({"prompt":"hi","stream":"true"})", 400, "stream"},
-      {"vllm#7632", R"({"prompt":"","max_tokens":4})", 400, "prompt"},
-      {"vllm#7632", R"({"prompt":[""],"max_tokens":4})", 400, "prompt"},
-      {"vllm#7632", R"({"prompt":[]})", 400, "prompt"},
-      {"text-generation-inference#1088", R"({"prompt":"hi","max_tokens":0})", 200, ""},
-      {"text-generation-inference#1088", R"({"prompt":"hi","max_tokens":-1})", 400, "max_tokens"},
-      {"koboldcpp#643",
+      {"mozilla-ai/llamafile#160", R"({"prompt":"hi","stream":"true"})", 400, "stream"},
+      {"vllm-project/vllm#7632", R"({"prompt":"","max_tokens":4})", 400, "prompt"},
+      {"vllm-project/vllm#7632", R"({"prompt":[""],"max_tokens":4})", 400, "prompt"},
+      {"vllm-project/vllm#7632", R"({"prompt":[]})", 400, "prompt"},
+      {"huggingface/text-generation-inference#1088", R"({"prompt":"hi","max_tokens":0})", 200, ""},
+      {"huggingface/text-generation-inference#1088", R"({"prompt":"hi","max_tokens":-1})", 400,
+       "max_tokens"},
+      {"LostRuins/koboldcpp#643",
        R"({"prompt":"hi","stop":null,"max_tokens":15821,"n":1,"logit_bias":{},"user":""})", 200,
        ""},
-      {"llama.cpp#23463", R"({"prompt":"hi","response_format":{"type":"json_schema"}})", 400,
-       "response_format"},
-      {"vllm#54196", R"({"prompt":"a","stop_token_ids":[999999]})", 400, "stop_token_ids"},
-      {"vllm#6707", R"({"prompt":"hi"})", 200, ""},
-      {"sglang#40076", R"({"prompt":"a","logprobs":1000000})", 400, "logprobs"},
-      {"sglang#40076", R"({"prompt":"a","logprobs":-1})", 400, "logprobs"},
-      {"sglang#40076", R"({"prompt":"a","logprobs":6})", 400, "logprobs"},
-      {"sglang#40076", R"({"prompt":"a","logprobs":true})", 400, "logprobs"},
-      {"sglang#40076", R"({"prompt":"a","logprobs":2.5})", 400, "logprobs"},
-      {"vllm#264", R"({"prompt":"a","echo":true,"logprobs":-1})", 400, "logprobs"},
-      {"vllm#19862", R"({"prompt":"hi","max_tokens":null})", 200, ""},
-      {"text-generation-inference#2280",
+      {"ggml-org/llama.cpp#23463", R"({"prompt":"hi","response_format":{"type":"json_schema"}})",
+       400, "response_format"},
+      {"vllm-project/vllm#54196", R"({"prompt":"a","stop_token_ids":[999999]})", 400,
+       "stop_token_ids"},
+      {"vllm-project/vllm#6707", R"({"prompt":"hi"})", 200, ""},
+      {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":1000000})", 400, "logprobs"},
+      {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":-1})", 400, "logprobs"},
+      {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":6})", 400, "logprobs"},
+      {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":true})", 400, "logprobs"},
+      {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":2.5})", 400, "logprobs"},
+      {"local-inference-lab/vllm#264", R"({"prompt":"a","echo":true,"logprobs":-1})", 400,
+       "logprobs"},
+      {"vllm-project/vllm#19862", R"({"prompt":"hi","max_tokens":null})", 200, ""},
+      {"huggingface/text-generation-inference#2280",
        R"({"prompt":"hi","grammar":{"type":"json","value":{"type":7}}})", 400, "grammar"},
-      {"vllm#35231", R"({"prompt":[[-1]],"max_tokens":1})", 400, "prompt"},
-      {"vllm#51795", R"({"prompt":[-1],"max_tokens":1})", 400, "prompt"},
-      {"vllm#4529", R"({"prompt":"a","seed":18446744073709551616})", 400, "seed"},
-      {"vllm#57018", R"({"prompt":"a","seed":9223372036854775808})", 400, "seed"},
-      {"vllm#57018", R"({"prompt":"a","seed":-9223372036854775809})", 400, "seed"},
-      {"vllm#1623", R"({"prompt":"a","top_p":0})", 200, ""},
-      {"vllm#1623", R"({"prompt":"a","top_p":0.0001})", 200, ""},
-      {"Rapid-MLX#740", R"({"prompt":"a","temperature":NaN})", 400, ""},
-      {"Rapid-MLX#740", R"({"prompt":"a","temperature":1e400})", 400, "*"},
-      {"llama.cpp#3550", R"({"prompt":"a","max_tokens":4097})", 200, ""},
-      {"llama.cpp#3550", R"({"prompt":"a","top_k":2147483647})", 200, ""},
-      {"llama.cpp#3550", R"({"prompt":"a","top_k":-2147483648})", 400, "top_k"},
-      {"llama.cpp#3550", R"({"prompt":"a","n":2147483647})", 400, "n"},
-      {"sglang#36856", R"({"prompt":"a","n":5000000})", 400, "n"},
-      {"dynamo#12916", ids + "[1,2,4294967295]}", 400, "prompt"},
-      {"dynamo#12916", ids + "[128]}", 400, "prompt"},
-      {"dynamo#12916", ids + "[2147483648]}", 400, "prompt"},
-      {"dynamo#12916", ids + "[9223372036854775808]}", 400, "prompt"},
-      {"dynamo#12916", ids + "[1.5]}", 400, "prompt"},
-      {"dynamo#12916", ids + "[true]}", 400, "prompt"},
-      {"dynamo#12916", ids + "[127]}", 200, ""},
-      {"llama.cpp#27434", nested(64), 400, "*"},
-      {"llama.cpp#27434", nested(3000), 400, "*"},
-      {"llama.cpp#27434", nested(100000), 400, "*"},
-      {"llamafile#116", R"({: "prompt":"hi"})", 400, ""},
-      {"ollama#6188", R"({"prompt":["a"]})", 200, ""},
-      {"ollama#6188", R"({"prompt":[1,2]})", 200, ""},
-      {"ollama#6188", R"({"prompt":[[1,2],[3]]})", 200, ""},
-      {"ollama#6188", R"({"prompt":[1,"a"]})", 400, "prompt"},
+      {"vllm-project/vllm#35231", R"({"prompt":[[-1]],"max_tokens":1})", 400, "prompt"},
+      {"vllm-project/vllm#51795", R"({"prompt":[-1],"max_tokens":1})", 400, "prompt"},
+      {"vllm-project/vllm#4529", R"({"prompt":"a","seed":18446744073709551616})", 400, "seed"},
+      {"vllm-project/vllm#57018", R"({"prompt":"a","seed":9223372036854775808})", 400, "seed"},
+      {"vllm-project/vllm#57018", R"({"prompt":"a","seed":-9223372036854775809})", 400, "seed"},
+      {"vllm-project/vllm#1623", R"({"prompt":"a","top_p":0})", 200, ""},
+      {"vllm-project/vllm#1623", R"({"prompt":"a","top_p":0.0001})", 200, ""},
+      {"raullenchai/Rapid-MLX#740", R"({"prompt":"a","temperature":NaN})", 400, ""},
+      {"raullenchai/Rapid-MLX#740", R"({"prompt":"a","temperature":1e400})", 400, "*"},
+      {"ggml-org/llama.cpp#3550", R"({"prompt":"a","max_tokens":4097})", 200, ""},
+      {"ggml-org/llama.cpp#3550", R"({"prompt":"a","top_k":2147483647})", 200, ""},
+      {"ggml-org/llama.cpp#3550", R"({"prompt":"a","top_k":-2147483648})", 400, "top_k"},
+      {"ggml-org/llama.cpp#3550", R"({"prompt":"a","n":2147483647})", 400, "n"},
+      {"sgl-project/sglang#36856", R"({"prompt":"a","n":5000000})", 400, "n"},
+      {"ai-dynamo/dynamo#12916", ids + "[1,2,4294967295]}", 400, "prompt"},
+      {"ai-dynamo/dynamo#12916", ids + "[128]}", 400, "prompt"},
+      {"ai-dynamo/dynamo#12916", ids + "[2147483648]}", 400, "prompt"},
+      {"ai-dynamo/dynamo#12916", ids + "[9223372036854775808]}", 400, "prompt"},
+      {"ai-dynamo/dynamo#12916", ids + "[1.5]}", 400, "prompt"},
+      {"ai-dynamo/dynamo#12916", ids + "[true]}", 400, "prompt"},
+      {"ai-dynamo/dynamo#12916", ids + "[127]}", 200, ""},
+      {"ggml-org/llama.cpp#27434", nested(64), 400, "*"},
+      {"ggml-org/llama.cpp#27434", nested(3000), 400, "*"},
+      {"ggml-org/llama.cpp#27434", nested(100000), 400, "*"},
+      {"mozilla-ai/llamafile#116", R"({: "prompt":"hi"})", 400, ""},
+      {"ollama/ollama#6188", R"({"prompt":["a"]})", 200, ""},
+      {"ollama/ollama#6188", R"({"prompt":[1,2]})", 200, ""},
+      {"ollama/ollama#6188", R"({"prompt":[[1,2],[3]]})", 200, ""},
+      {"ollama/ollama#6188", R"({"prompt":[1,"a"]})", 400, "prompt"},
       {"unknown model", R"({"prompt":"a","model":"gpt-5"})", 404, "model"},
       {"not ASCII", "{\"prompt\":\"\xC3\xA9\"}", 400, "prompt"},
       {"no memory module", R"({"prompt":"a","notebank":{"bank":"b"}})", 501, "notebank"},
@@ -90,12 +93,13 @@ TEST(Validation, EveryKnownBadRequestGetsItsStatusAndField) {
     if (each.status != 200 && each.param != "*") {
       EXPECT_EQ(reply.error_param(), each.param) << each.report << " " << reply.body;
     }
-    // [llama.cpp#5246]: what comes after is served as ever.
+    // [ggml-org/llama.cpp#5246]: what comes after is served as ever.
     ASSERT_EQ(server.complete({{"prompt", "hi"}, {"max_tokens", 1}}).status, 200) << each.report;
   }
 }
 
-// [vllm#54196] [text-generation-inference#2280]: a bad request among good ones changes nothing.
+// [vllm-project/vllm#54196] [huggingface/text-generation-inference#2280]: a bad request among good
+// ones changes nothing.
 TEST(Validation, ABadRequestDoesNotTouchItsNeighbours) {
   Script script = ascii_script("abcdefghijklmnop");
   script.delay = std::chrono::milliseconds(2);
@@ -135,7 +139,8 @@ TEST(Validation, TokenizeAndDetokenizeAreInverse) {
   EXPECT_EQ(server.ask(post("/tokenize", "{\"content\":\"\xC3\xA9\"}")).status, 400);
 }
 
-// [ollama#13223]; and until the memory module is there, [llama.cpp#14434] has nothing to restore.
+// [ollama/ollama#13223]; and until the memory module is there, [ggml-org/llama.cpp#14434] has
+// nothing to restore.
 TEST(Validation, NoAnswerShowsAPath) {
   const TestServer server(ascii_script("ok"));
   for (const std::string path :

@@ -1,0 +1,90 @@
+#include "engine/tools/bench/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <ostream>
+#include <sstream>
+
+#include "engine/model/json_reader.h"
+
+namespace spel::engine::tools {
+namespace {
+
+constexpr std::size_t kFirstColumn = 34;
+constexpr std::size_t kColumn = 18;
+
+/// JSON has no infinity and no NaN.
+std::string json_number(double value) {
+  if (!std::isfinite(value)) {
+    return "null";
+  }
+  std::ostringstream text;
+  text << std::setprecision(6) << value;
+  return text.str();
+}
+
+void print_cells(const std::vector<std::string>& cells, std::ostream& out) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t width = i == 0 ? kFirstColumn : kColumn;
+    // A cell wider than its column still keeps apart from the next one.
+    const std::string pad(cells[i].size() < width ? width - cells[i].size() : 1, ' ');
+    out << (i == 0 ? "  " + cells[i] + pad : pad + cells[i]);
+  }
+  out << "\n" << std::flush;
+}
+
+}  // namespace
+
+std::string fixed(double value, int digits) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(digits) << value;
+  return text.str();
+}
+
+std::string with_range(const Spread& spread, int digits) {
+  return fixed(spread.median, digits) + " [" + fixed(spread.low, digits) + "-" +
+         fixed(spread.high, digits) + "]";
+}
+
+void Report::table(const std::string& title, const std::vector<std::string>& columns) {
+  if (json_) {
+    return;
+  }
+  streams_.out << "\n" << title << "\n";
+  print_cells(columns, streams_.out);
+}
+
+void Report::row(const std::vector<std::string>& cells) {
+  if (!json_) {
+    print_cells(cells, streams_.out);
+  }
+}
+
+void Report::line(const std::string& text) {
+  if (!json_) {
+    streams_.out << "  " << text << "\n" << std::flush;
+  }
+}
+
+void Report::figure(const Figure& figure) {
+  if (!json_) {
+    return;
+  }
+  std::ostream& out = streams_.out;
+  out << "{\"figure\": " << json_quoted(figure.name)
+      << ", \"value\": " << json_number(figure.value.median)
+      << ", \"unit\": " << json_quoted(figure.unit) << ", \"n\": " << figure.value.runs
+      << ", \"low\": " << json_number(figure.value.low)
+      << ", \"high\": " << json_number(figure.value.high);
+  for (const auto& [key, value] : figure.fields) {
+    out << ", " << json_quoted(key) << ": " << json_quoted(value);
+  }
+  out << "}\n" << std::flush;
+}
+
+void Report::progress(const std::string& what) {
+  streams_.err << "bench: " << what << "\n" << std::flush;
+}
+
+}  // namespace spel::engine::tools

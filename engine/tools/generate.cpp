@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iomanip>
+#include <limits>
+#include <ostream>
+#include <sstream>
+
+#include "config/base/error.h"
+#include "config/base/limits.h"
+#include "engine/tools/engine_run.h"
+#include "engine/tools/model_rig.h"
+#include "engine/tools/options.h"
+#include "engine/tools/tool.h"
+
+namespace spel::engine::tools {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: spel generate --prompt TEXT [--model PATH] [--max-tokens N] [--temperature T]\n"
+    "                     [--seed N] [--k K] [--governor off|trip|adaptive] [--stop TEXT]\n"
+    "                     [--weights-dtype bf16|f32] [--stats]\n"
+    "  --model        a model directory or SPELW001 file; SPEL_WEIGHTS or the shipped one if not\n"
+    "                 given\n"
+    "  --max-tokens   128 if not given\n"
+    "  --temperature  0 if not given: the most probable token each time\n"
+    "  --k            proposals per round, 0 to 16; 0 decodes plainly; 4 if not given\n"
+    "  --stats        the whole receipt instead of one line, on standard error\n"
+    "The completion goes to standard output, the receipt to standard error.\n";
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorCode::kInvalidArgument, message);
+}
+
+float parse_temperature(const std::string& text) {
+  float value = 0.0F;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc() || end != last || !std::isfinite(value) || value < 0.0F) {
+    refuse("--temperature is \"" + text + "\"; expected a finite number, 0 or above");
+  }
+  return value;
+}
+
+GovernorKind parse_governor_option(const std::string& text) {
+  const std::optional<GovernorKind> kind = parse_governor(text);
+  if (!kind) {
+    refuse("--governor is \"" + text + "\"; expected off, trip or adaptive");
+  }
+  return *kind;
+}
+
+WeightsDtype parse_dtype(const std::string& text) {
+  if (text != "bf16" && text != "f32") {
+    refuse("--weights-dtype is \"" + text + "\"; expected bf16 or f32");
+  }
+  return text == "bf16" ? WeightsDtype::kBf16 : WeightsDtype::kF32;
+}
+
+/// Everything but the prompt's tokens, which need the model.
+GenerationRequest request_from(const Options& options) {
+  constexpr std::uint64_t kMaxTokens = limits::kMaxSeqMax;
+  GenerationRequest request;
+  request.max_tokens =
+      parse_unsigned("--max-tokens", options.value("max-tokens").value_or("128"), kMaxTokens);
+  request.sampling.temperature = parse_temperature(options.value("temperature").value_or("0"));
+  request.sampling.seed = parse_unsigned("--seed", options.value("seed").value_or("0"),
+                                         std::numeric_limits<std::uint64_t>::max());
+  request.speculation.k = parse_unsigned(
+      "--k", options.value("k").value_or(std::to_string(limits::kSpecKDefault)), limits::kSpecKMax);
+  request.speculation.enabled = request.speculation.k > 0;
+  request.speculation.governor =
+      parse_governor_option(options.value("governor").value_or("adaptive"));
+  if (const std::optional<std::string> stop = options.value("stop")) {
+    if (stop->empty() || stop->size() > limits::kStopBytesMax) {
+      refuse("--stop: expected 1 to " + std::to_string(limits::kStopBytesMax) + " bytes");
+    }
+    request.stop = {*stop};
+  }
+  return request;
+}
+
+/// Shows bytes once no stop string can take them back.
+class Printer {
+ public:
+  Printer(const Tokenizer& tokenizer, std::ostream& out) : tokenizer_(tokenizer), out_(out) {}
+
+  void on_token(const TokenEvent& event) {
+    text_ += tokenizer_.bytes(event.token);
+    show(text_.size() - std::min(event.held_bytes, text_.size()));
+  }
+  void finish(const FinishEvent& finish) {
+    show(std::min(finish.text_bytes, text_.size()));
+    out_ << "\n";
+  }
+
+ private:
+  void show(std::size_t end) {
+    if (end > shown_) {
+      out_ << std::string_view(text_).substr(shown_, end - shown_) << std::flush;
+      shown_ = end;
+    }
+  }
+
+  const Tokenizer& tokenizer_;
+  std::ostream& out_;
+  std::string text_;
+  std::size_t shown_ = 0;
+};
+
+void print_receipt(const FinishEvent& finish, bool whole, std::ostream& err) {
+  const GenerationStats& s = finish.stats;
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << s.completion_tokens << " tokens, "
+       << s.tokens_per_second() << " tok/s";
+  if (s.draft_enabled) {
+    text << std::setprecision(2) << ", " << s.speedup() << "x plain, alpha " << std::setprecision(3)
+         << s.alpha() << " (" << s.accepted << "/" << s.proposed << ")";
+  } else {
+    text << ", not drafted: " << s.draft_reason;
+  }
+  text << ", finish " << finish_reason_name(finish.reason) << "\n";
+  if (whole) {
+    text << "prompt " << s.prompt_tokens << " tokens in " << s.prefill_seconds * 1e3
+         << " ms, decode " << s.decode_seconds * 1e3 << " ms\n";
+    if (s.draft_enabled) {
+      text << "k " << s.k << ", governor " << governor_name(s.governor) << ", rounds " << s.rounds
+           << " drafted + " << s.ar_rounds << " plain, trips " << s.trips << ", resumes "
+           << s.resumes << ", discarded " << s.discarded << "\nc " << s.c << ", v " << s.v
+           << ", plain token " << s.ar_seconds * 1e3 << " ms\naccepted by position:";
+      for (const std::size_t count : s.accepted_by_position) {
+        text << " " << count;
+      }
+      text << "\n";
+    }
+  }
+  err << text.str();
+}
+
+int generate(const Options& options, ToolStreams streams) {
+  const std::optional<std::string> prompt = options.value("prompt");
+  if (!prompt || prompt->empty()) {
+    refuse("expected --prompt TEXT");
+  }
+  GenerationRequest request = request_from(options);
+  const WeightsDtype dtype = parse_dtype(options.value("weights-dtype").value_or("bf16"));
+  const kernels::Kernels& kernels = kernels_from_environment();
+  const std::size_t draft_threads = draft_threads_from_environment(1);
+  const auto path = find_model(options);
+  if (!path) {
+    refuse("expected --model PATH: there is no shipped model under this folder");
+  }
+  EngineConfig config;
+  config.sequences = 1;
+  config.prefix_cache_entries = 0;
+  EngineRig rig(load_model(*path, dtype), kernels, 1, draft_threads, {}, config);
+  request.prompt = rig.engine.tokenizer().encode(*prompt);
+  Printer printer(rig.engine.tokenizer(), streams.out);
+  const Generated generated =
+      run_request(rig.engine, std::move(request),
+                  [&printer](const TokenEvent& event) { printer.on_token(event); });
+  printer.finish(generated.finish);
+  print_receipt(generated.finish, options.has("stats"), streams.err);
+  return kToolOk;
+}
+
+}  // namespace
+
+int generate_main(std::span<const std::string> args, ToolStreams streams) {
+  try {
+    const Options options(args, {{"model", "prompt", "max-tokens", "temperature", "seed", "k",
+                                  "governor", "stop", "weights-dtype"},
+                                 {"stats", "help"},
+                                 0});
+    if (options.has("help")) {
+      streams.out << kUsage;
+      return kToolOk;
+    }
+    return generate(options, streams);
+  } catch (const Error& error) {
+    streams.err << "generate: " << error.what() << "\n";
+    return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;
+  } catch (const std::exception& error) {
+    streams.err << "generate: " << error.what() << "\n";
+    return kToolFailed;
+  }
+}
+
+}  // namespace spel::engine::tools

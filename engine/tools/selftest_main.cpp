@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <chrono>
+#include <iomanip>
+#include <ostream>
+#include <set>
+#include <sstream>
+
+#include "config/base/error.h"
+#include "engine/model/weights.h"
+#include "engine/tools/model_rig.h"
+#include "engine/tools/options.h"
+#include "engine/tools/selftest/suites.h"
+#include "engine/tools/tool.h"
+
+namespace spel::engine::tools {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: spel selftest [--model PATH] [--only N[,N]] [--break N] [--random]\n"
+    "  --model   a model to test with besides random weights; SPEL_WEIGHTS or the shipped one if\n"
+    "            not given\n"
+    "  --random  random weights only\n"
+    "  --only    run these suites only\n"
+    "  --break   alter what suite N compares, to see it fail\n"
+    "Exit status 0 and PASS if every suite holds.\n";
+
+int parse_suite(const std::string& what, const std::string& text) {
+  const auto number = static_cast<int>(parse_unsigned(what, text, all_suites().size()));
+  if (number == 0) {
+    throw Error(ErrorCode::kInvalidArgument, what + " is \"0\"; the suites are numbered 1 to " +
+                                                 std::to_string(all_suites().size()));
+  }
+  return number;
+}
+
+std::set<int> selected_suites(const Options& options) {
+  std::set<int> selected;
+  if (const std::optional<std::string> only = options.value("only")) {
+    std::istringstream parts(*only);
+    for (std::string part; std::getline(parts, part, ',');) {
+      selected.insert(parse_suite("--only", part));
+    }
+  }
+  for (const Suite& suite : all_suites()) {
+    if (!options.value("only")) {
+      selected.insert(suite.number);
+    }
+  }
+  return selected;
+}
+
+int selftest(const Options& options, std::ostream& out) {
+  const std::set<int> selected = selected_suites(options);
+  int broken = 0;
+  if (const std::optional<std::string> number = options.value("break")) {
+    broken = parse_suite("--break", *number);
+  }
+  const kernels::Kernels& kernels = kernels_from_environment();
+  const auto begin = std::chrono::steady_clock::now();
+  SuiteContext context = make_context(kernels);
+  const auto model = find_model(options);
+  if (model && !options.has("random")) {
+    context.subjects.push_back(
+        {model->filename().string(), load_model(*model, WeightsDtype::kBf16)});
+  }
+  out << "spel selftest on " << kernels.variant() << ":";
+  for (const Subject& subject : context.subjects) {
+    out << " [" << subject.name << "]";
+  }
+  out << "\n";
+  std::size_t failures = 0;
+  for (const Suite& suite : all_suites()) {
+    if (selected.contains(suite.number)) {
+      failures += run_suite(suite, context, suite.number == broken, out) ? 0 : 1;
+    }
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  out << (failures == 0 ? "PASS" : "FAIL") << " (" << failures << " failures, " << std::fixed
+      << std::setprecision(1) << seconds.count() << " s)\n"
+      << std::defaultfloat;
+  return failures == 0 ? kToolOk : kToolFailed;
+}
+
+}  // namespace
+
+int selftest_main(std::span<const std::string> args, ToolStreams streams) {
+  try {
+    const Options options(args, {{"model", "only", "break"}, {"random", "help"}, 0});
+    if (options.has("help")) {
+      streams.out << kUsage;
+      return kToolOk;
+    }
+    return selftest(options, streams.out);
+  } catch (const Error& error) {
+    streams.err << "selftest: " << error.what() << "\n";
+    return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;
+  } catch (const std::exception& error) {
+    streams.err << "selftest: " << error.what() << "\n";
+    return kToolFailed;
+  }
+}
+
+}  // namespace spel::engine::tools

@@ -1,0 +1,86 @@
+#include <gtest/gtest.h>
+
+#include "tests/engine/tools/run_tool.h"
+
+namespace spel::engine::tools {
+namespace {
+
+using testing::BadUsage;
+using testing::kShippedModel;
+using testing::run_tool;
+using testing::ScopedVariable;
+using testing::ToolRun;
+
+std::vector<std::string> with_model(std::vector<std::string> args) {
+  args.insert(args.begin(), {"--model", kShippedModel});
+  return args;
+}
+
+TEST(Generate, TheCompletionGoesToOutAndTheReceiptToErr) {
+  const ToolRun run =
+      run_tool(&generate_main,
+               with_model({"--prompt", "In the beginning", "--max-tokens", "24", "--stats"}));
+  ASSERT_EQ(run.status, kToolOk) << run.err;
+  EXPECT_EQ(run.out.size(), 25U) << run.out;
+  EXPECT_NE(run.err.find("24 tokens"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("accepted by position"), std::string::npos) << run.err;
+}
+
+TEST(Generate, SpeculationDoesNotChangeTheText) {
+  for (const char* temperature : {"0", "0.9"}) {
+    const std::vector<std::string> common = {"--prompt",      "The river", "--max-tokens", "32",
+                                             "--temperature", temperature, "--seed",       "5"};
+    std::vector<std::string> plain = common;
+    plain.insert(plain.end(), {"--k", "0"});
+    const ToolRun off = run_tool(&generate_main, with_model(plain));
+    EXPECT_NE(off.err.find("not drafted"), std::string::npos) << off.err;
+    for (const char* governor : {"off", "trip", "adaptive"}) {
+      std::vector<std::string> args = common;
+      args.insert(args.end(), {"--k", "8", "--governor", governor});
+      EXPECT_EQ(run_tool(&generate_main, with_model(args)).out, off.out) << governor;
+    }
+  }
+}
+
+TEST(Generate, AStopStringIsNotShown) {
+  const std::vector<std::string> args = {"--prompt", "In the beginning", "--max-tokens", "64"};
+  const std::string whole = run_tool(&generate_main, with_model(args)).out;
+  std::vector<std::string> stopped = args;
+  const std::string stop = whole.substr(10, 4);
+  stopped.insert(stopped.end(), {"--stop", stop});
+  const ToolRun run = run_tool(&generate_main, with_model(stopped));
+  EXPECT_EQ(run.out, whole.substr(0, whole.find(stop)) + "\n");
+  EXPECT_NE(run.err.find("finish stop"), std::string::npos) << run.err;
+}
+
+TEST(Generate, RefusesWhatItDoesNotUnderstand) {
+  const std::vector<BadUsage> cases = {
+      {{"--max-tokens", "4"}, "--prompt"},
+      {{"--prompt", "x", "--temperature", "hot"}, "--temperature"},
+      {{"--prompt", "x", "--governor", "strict"}, "--governor"},
+      {{"--prompt", "x", "--k", "17"}, "--k"},
+      {{"--prompt", "x", "--seed", "-1"}, "--seed"},
+      {{"--prompt", "x", "--stop", ""}, "--stop"},
+      {{"--prompt", "x", "--weights-dtype", "f16"}, "--weights-dtype"},
+      {{"--prompt", "x", "--prompt", "y"}, "--prompt"},
+      {{"--text", "x"}, "--text"}};
+  for (const BadUsage& bad : cases) {
+    const ToolRun run = run_tool(&generate_main, with_model(bad.args));
+    EXPECT_EQ(run.status, kToolBadUsage);
+    EXPECT_NE(run.err.find(bad.named), std::string::npos) << run.err;
+    EXPECT_TRUE(run.out.empty());
+  }
+  const ScopedVariable threads("SPEL_DRAFT_THREADS", "7");
+  const ToolRun run = run_tool(&generate_main, with_model({"--prompt", "x"}));
+  EXPECT_EQ(run.status, kToolBadUsage);
+  EXPECT_NE(run.err.find("SPEL_DRAFT_THREADS"), std::string::npos) << run.err;
+}
+
+TEST(Generate, AMissingModelFails) {
+  const ToolRun run = run_tool(&generate_main, {"--model", "/nonexistent/model", "--prompt", "x"});
+  EXPECT_EQ(run.status, kToolFailed);
+  EXPECT_NE(run.err.find("/nonexistent/model"), std::string::npos) << run.err;
+}
+
+}  // namespace
+}  // namespace spel::engine::tools
