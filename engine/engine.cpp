@@ -39,7 +39,7 @@ class Engine::Impl {
         target_(std::move(target)),
         draft_(std::move(draft)),
         tokenizer_(std::move(tokenizer)),
-        stepper_(config_, *target_, draft_.get(), *tokenizer_),
+        stepper_(checked(config_, *target_, draft_.get()), *target_, draft_.get(), *tokenizer_),
         captures_(dynamic_cast<HybridCausalModel*>(target_.get())) {
     state_bytes_ = captures_.state_bytes();
     for (std::size_t i = 0; i < config_.sequences; ++i) {
@@ -146,6 +146,35 @@ class Engine::Impl {
   [[nodiscard]] const Tokenizer& tokenizer() const noexcept { return *tokenizer_; }
 
  private:
+  // The largest step must fit the models' passes.
+  static const EngineConfig& checked(const EngineConfig& config, const CausalModel& target,
+                                     const CausalModel* draft) {
+    const auto require = [](bool good, const std::string& what) {
+      if (!good) {
+        throw Error(ErrorCode::kInvalidArgument, what);
+      }
+    };
+    require(config.sequences >= 1 && config.prefill_chunk >= 1,
+            "sequences and prefill_chunk must be at least 1");
+    const std::size_t rows = config.batch_rows();
+    require(rows <= target.max_batch_rows(),
+            "a step takes up to sequences * (k_max + 1) + prefill_chunk = " + std::to_string(rows) +
+                " rows; the target's passes hold " + std::to_string(target.max_batch_rows()));
+    require(config.k_max + 1 <= target.max_checkpoints(),
+            "k_max " + std::to_string(config.k_max) + ": the target keeps " +
+                std::to_string(target.max_checkpoints()) + " checkpoints, a round needs k_max + 1");
+    if (draft != nullptr) {
+      require(draft->vocab_size() == target.vocab_size(),
+              "the draft's vocabulary has " + std::to_string(draft->vocab_size()) +
+                  " tokens, the target's " + std::to_string(target.vocab_size()));
+      require(config.prefill_chunk + 1 <= draft->max_batch_rows() &&
+                  config.sequences <= draft->max_batch_rows(),
+              "the draft's passes hold " + std::to_string(draft->max_batch_rows()) +
+                  " rows; prefill_chunk + 1 and one for each sequence must fit");
+    }
+    return config;
+  }
+
   void check(const GenerationRequest& request, const TokenStream& stream) const {
     const auto refuse = [](const std::string& what) {
       throw Error(ErrorCode::kInvalidArgument, what);
@@ -230,7 +259,7 @@ class Engine::Impl {
       stepper_.refuse(waiting.request, *waiting.stream,
                       cancelled ? FinishReason::kCancelled : FinishReason::kDeadline,
                       waiting.submitted_at);
-      leave(1);
+      leave_queue();
     }
     retired_.clear();
     for (const auto& sequence : sequences_) {
@@ -247,7 +276,7 @@ class Engine::Impl {
         sequence->stream.reset();
       }
     }
-    count_running();
+    publish();
   }
 
   void admit() {
@@ -283,8 +312,9 @@ class Engine::Impl {
     }
   }
 
-  // Takes the places that became free since the last count off the books.
-  void count_running() {
+  // Puts the books in order after a step: what ended leaves `running` and enters the finished
+  // counts in one go, so that no reader sees a request twice or not at all.
+  void publish() {
     const auto active = static_cast<std::size_t>(
         std::count_if(sequences_.begin(), sequences_.end(),
                       [](const auto& sequence) { return sequence->active; }));
@@ -293,30 +323,28 @@ class Engine::Impl {
       const std::lock_guard lock(mutex_);
       left = running_ - active;
       running_ = active;
+      in_flight_ -= left;
+      snapshot();
     }
-    leave(left);
+    if (left > 0) {
+      idle_.notify_all();
+    }
   }
 
-  void leave(std::size_t requests) {
-    if (requests == 0) {
-      return;
-    }
+  // A request leaves that never ran.
+  void leave_queue() {
     {
       const std::lock_guard lock(mutex_);
-      published_ = stepper_.stats();
-      published_.state_bytes += state_bytes_;
-      in_flight_ -= requests;
+      --in_flight_;
+      snapshot();
     }
     idle_.notify_all();
   }
 
-  void publish() {
-    {
-      const std::lock_guard lock(mutex_);
-      published_ = stepper_.stats();
-      published_.state_bytes += state_bytes_;
-    }
-    count_running();
+  // Under mutex_.
+  void snapshot() {
+    published_ = stepper_.stats();
+    published_.state_bytes += state_bytes_;
   }
 
   void sleep() {

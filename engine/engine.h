@@ -23,6 +23,9 @@ struct EngineConfig {
   std::size_t k_max = limits::kSpecKMax;
   std::size_t prefix_cache_entries = 4;  ///< Sequence states kept for reuse; 0: none.
   bool calibrate = true;                 ///< Measure what passes cost before the first request.
+
+  /// Token rows of the largest step: what the models' max_batch_rows must hold.
+  [[nodiscard]] std::size_t batch_rows() const { return sequences * (k_max + 1) + prefill_chunk; }
 };
 
 enum class SubmitStatus {

@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "config/base/error.h"
+
 namespace spel::engine {
 namespace {
 
@@ -70,7 +72,12 @@ class ScriptedModel final : public CausalModel {
     if (options_.delay_per_pass.count() > 0) {
       std::this_thread::sleep_for(options_.delay_per_pass);
     }
+    std::size_t rows = 0;
     for (const ForwardItem& item : items) {
+      rows += item.tokens.size();
+      if (item.tokens.empty() || rows > options_.max_batch_rows) {
+        throw Error(ErrorCode::kInternal, "a pass with no tokens, or with too many");
+      }
       auto& state = static_cast<ScriptedState&>(*item.state);
       float* logits = item.logits;
       for (std::size_t t = 0; t < item.tokens.size(); ++t) {

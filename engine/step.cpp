@@ -88,6 +88,7 @@ bool Stepper::run(std::span<const std::unique_ptr<Sequence>> sequences) {
 void Stepper::plan(std::span<const std::unique_ptr<Sequence>> sequences) {
   running_.clear();
   lagging_.clear();
+  draft_rows_ = 0;
   std::size_t decoding = 0;
   for (const auto& sequence : sequences) {
     sequence->decoding = false;
@@ -122,10 +123,13 @@ void Stepper::plan_round(Sequence& sequence, std::size_t decoding) {
   }
   // A draft far behind (a fresh prompt, a long plain stretch) catches up over several steps.
   const std::size_t lag = sequence.tokens.size() - sequence.draft_state->position();
-  if (lag > config_.prefill_chunk) {
-    lagging_.push_back(&sequence);
+  if (lag > config_.prefill_chunk + 1 || draft_rows_ + lag > draft_->max_batch_rows()) {
+    if (lag > 1) {
+      lagging_.push_back(&sequence);
+    }
     return;
   }
+  draft_rows_ += lag;
   sequence.proposed = k;
 }
 
@@ -150,6 +154,12 @@ void Stepper::plan_prefill(std::span<const std::unique_ptr<Sequence>> sequences)
     prefilling_[i]->planned_prefill = std::min(left(*prefilling_[i]), share);
     budget -= prefilling_[i]->planned_prefill;
     running_.push_back(prefilling_[i]);
+    // The draft reads a long prompt along, a chunk behind: the last chunk waits until the first
+    // token is out.
+    const Sequence& sequence = *prefilling_[i];
+    if (sequence.governor && sequence.draft_state->position() < sequence.target_state->position()) {
+      lagging_.push_back(prefilling_[i]);
+    }
   }
 }
 
@@ -171,7 +181,7 @@ void Stepper::catch_up_draft() {
   const std::size_t share = std::max<std::size_t>(1, config_.prefill_chunk / lagging_.size());
   for (Sequence* sequence : lagging_) {
     const std::size_t at = sequence->draft_state->position();
-    const std::size_t count = std::min(share, sequence->tokens.size() - 1 - at);
+    const std::size_t count = std::min(share, sequence->target_state->position() - at);
     items_.push_back({sequence->draft_state.get(), std::span(sequence->tokens).subspan(at, count),
                       false, LogitRows::kNone, nullptr});
   }

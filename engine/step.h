@@ -72,6 +72,7 @@ class Stepper {
   std::vector<Sequence*> prefilling_;
   std::vector<ForwardItem> items_;
   std::vector<float> prompt_logits_;  ///< [prefill_chunk][vocab]
+  std::size_t draft_rows_ = 0;        ///< Planned for the first draft pass of the step.
   std::size_t emitted_in_step_ = 0;
 };
 

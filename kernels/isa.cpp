@@ -28,7 +28,9 @@ std::string_view isa_name(Isa isa) {
 
 std::optional<Isa> parse_isa(std::string_view name) {
   for (const Isa isa : kAllIsas) {
-    if (isa_name(isa) == name) return isa;
+    if (isa_name(isa) == name) {
+      return isa;
+    }
   }
   return std::nullopt;
 }
@@ -37,7 +39,9 @@ std::span<const Isa> attainable_isas() {
   struct List {
     List() {
       for (const Kernels& kernels : KernelRegistry::attainable()) {
-        if (count == 0 || isas[count - 1] != kernels.isa()) isas[count++] = kernels.isa();
+        if (count == 0 || isas[count - 1] != kernels.isa()) {
+          isas[count++] = kernels.isa();
+        }
       }
     }
     std::array<Isa, kAllIsas.size()> isas{};

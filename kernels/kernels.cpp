@@ -22,13 +22,19 @@ std::string_view ternary_kernel_name(TernaryKernel kernel) {
 
 const Kernels& Kernels::select(std::optional<Isa> forced) {
   const auto sets = KernelRegistry::attainable();
-  if (!forced) return sets.front();
+  if (!forced) {
+    return sets.front();
+  }
   for (const Kernels& kernels : sets) {
-    if (kernels.isa() == *forced) return kernels;
+    if (kernels.isa() == *forced) {
+      return kernels;
+    }
   }
   std::string known;
   for (const Isa isa : attainable_isas()) {
-    if (!known.empty()) known += ", ";
+    if (!known.empty()) {
+      known += ", ";
+    }
     known += isa_name(isa);
   }
   throw Error(ErrorCode::kInvalidArgument, "kernel set " + std::string(isa_name(*forced)) +

@@ -24,7 +24,9 @@ std::size_t rows_per_pass(std::size_t m, std::size_t words) {
 PackedRows pack(const FunctionTable& table, ThreadPool& pool, const std::byte* x,
                 std::size_t stride_bytes, std::size_t rows, std::size_t words,
                 std::size_t tile_rows) {
-  if (rows == 1) return {x, 1, tile_rows};
+  if (rows == 1) {
+    return {x, 1, tile_rows};
+  }
   table.pack_rows(x, stride_bytes, rows, words, tile_rows, pool.scratch());
   return {pool.scratch(), rows, tile_rows};
 }
@@ -40,7 +42,9 @@ void run_over_panels(ThreadPool& pool, void (*fn)(const Job&, std::size_t, std::
       (panels + pool.threads() * kBlocksPerThread - 1) / (pool.threads() * kBlocksPerThread);
   // Whole register groups when that still leaves a few blocks for each thread to balance with.
   const std::size_t rounded = (block + group - 1) / group * group;
-  if (panels >= 4 * pool.threads() * rounded) block = rounded;
+  if (panels >= 4 * pool.threads() * rounded) {
+    block = rounded;
+  }
   const std::size_t blocks = (panels + block - 1) / block;
   pool.parallel_for(blocks,
                     [&](std::size_t b) { fn(job, b * block, std::min(panels, (b + 1) * block)); });
@@ -59,7 +63,9 @@ struct LowBitShape {
 void multiply_low_bit(const FunctionTable& table, ThreadPool& pool, LowBitFn fn,
                       std::size_t (*panel_group)(std::size_t), const LowBitShape& w,
                       const QuantizedRows& x, std::size_t m, float* y, std::size_t y_stride) {
-  if (m == 0 || w.rows == 0) return;
+  if (m == 0 || w.rows == 0) {
+    return;
+  }
   const std::size_t at_once = rows_per_pass(m, w.words);
   std::array<std::int32_t, kRowsMax> sums;
   for (std::size_t first = 0; first < m; first += at_once) {
@@ -98,7 +104,9 @@ LowBitFn ternary_function(const FunctionTable& table, TernaryKernel kernel) {
 
 void Kernels::matmul(ThreadPool& pool, const DenseMatrix& w, const float* x, std::size_t x_stride,
                      std::size_t m, float* y, std::size_t y_stride) const {
-  if (m == 0 || w.rows() == 0) return;
+  if (m == 0 || w.rows() == 0) {
+    return;
+  }
   const std::size_t at_once = rows_per_pass(m, w.cols());
   const DenseFn fn = w.type() == DenseType::kF32 ? table_.matmul_f32 : table_.matmul_bf16;
   for (std::size_t first = 0; first < m; first += at_once) {

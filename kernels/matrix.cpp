@@ -23,7 +23,9 @@ std::size_t product(std::size_t a, std::size_t b) {
 }
 
 void require(bool ok, const std::string& message) {
-  if (!ok) throw Error(ErrorCode::kInvalidArgument, message);
+  if (!ok) {
+    throw Error(ErrorCode::kInvalidArgument, message);
+  }
 }
 
 void require_count(const char* what, std::size_t found, std::size_t expected) {
@@ -34,7 +36,9 @@ void require_count(const char* what, std::size_t found, std::size_t expected) {
 /// Row scales padded to whole panels, so that kernels load sixteen at a time.
 AlignedBuffer padded_scales(std::span<const float> scales) {
   AlignedBuffer buffer(product(ceil_div(scales.size(), kRows) * kRows, sizeof(float)));
-  if (!scales.empty()) std::memcpy(buffer.data(), scales.data(), scales.size_bytes());
+  if (!scales.empty()) {
+    std::memcpy(buffer.data(), scales.data(), scales.size_bytes());
+  }
   return buffer;
 }
 
@@ -85,7 +89,7 @@ Int8Matrix::Int8Matrix(std::span<const std::int8_t> values, std::span<const floa
   for (std::size_t r = 0; r < rows; ++r) {
     std::byte* panel = packed_.data() + r / kRows * groups * kGroupBytes;
     for (std::size_t k = 0; k < cols; ++k) {
-      const int value = values[r * cols + k];
+      const auto value = static_cast<int>(values[r * cols + k]);
       if (value < -127) {
         throw Error(ErrorCode::kInvalidArgument, "int8 weights: -128 is outside [-127, 127]");
       }

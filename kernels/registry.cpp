@@ -3,6 +3,9 @@
 #include <cstddef>
 
 #include "kernels/function_table.h"
+#ifdef SPEL_KERNELS_X86
+#include <cpuid.h>
+#endif
 #if defined(SPEL_KERNELS_NEON) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -15,7 +18,17 @@ namespace {
 // __builtin_cpu_supports also asks whether the operating system saves the wide registers.
 bool has_fma() { return __builtin_cpu_supports("avx") && __builtin_cpu_supports("fma"); }
 bool has_avx2() { return has_fma() && __builtin_cpu_supports("avx2"); }
-bool has_avx2_vnni() { return has_avx2() && __builtin_cpu_supports("avxvnni"); }
+bool has_avx2_vnni() {
+  // Asked of the processor itself: older compilers do not know the name of this feature. It uses
+  // the registers of AVX2, so nothing more is asked of the operating system.
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  constexpr unsigned kAvxVnniBit = 1U << 4;
+  return has_avx2() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 &&
+         (eax & kAvxVnniBit) != 0;
+}
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
@@ -63,7 +76,9 @@ std::span<const Kernels> KernelRegistry::attainable() {
   struct Sets {
     Sets() {
       for (const Candidate& candidate : kCandidates) {
-        if (!candidate.runs_here()) continue;
+        if (!candidate.runs_here()) {
+          continue;
+        }
         new (storage + count * sizeof(Kernels))
             Kernels(candidate.isa, candidate.variant, *candidate.table);
         ++count;

@@ -19,7 +19,9 @@ constexpr double kLn2Lo64 = 0x1.a39ef35793c76p-33;
 template <class Float, std::size_t N>
 Float horner(const Float (&coefficients)[N], Float x) {
   Float p = coefficients[0];
-  for (std::size_t i = 1; i < N; ++i) p = std::fma(p, x, coefficients[i]);
+  for (std::size_t i = 1; i < N; ++i) {
+    p = std::fma(p, x, coefficients[i]);
+  }
   return p;
 }
 
@@ -124,9 +126,15 @@ float exp_f32(float x) {
 float sigmoid_f32(float x) { return 1.0F / (1.0F + exp_f32(0.0F - x)); }
 
 float log_f32(float x) {
-  if (x == 0.0F) return -std::numeric_limits<float>::infinity();
-  if (!(x > 0.0F)) return std::numeric_limits<float>::quiet_NaN();
-  if (x == std::numeric_limits<float>::infinity()) return x;
+  if (x == 0.0F) {
+    return -std::numeric_limits<float>::infinity();
+  }
+  if (!(x > 0.0F)) {
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+  if (x == std::numeric_limits<float>::infinity()) {
+    return x;
+  }
   std::int32_t e = 0;
   if (x < std::numeric_limits<float>::min()) {
     x *= 0x1p+24F;
@@ -142,7 +150,9 @@ float log_f32(float x) {
 }
 
 double exp_f64(double x) {
-  if (x != x) return x;
+  if (x != x) {
+    return x;
+  }
   x = x < 710.0 ? x : 710.0;
   x = x > -746.0 ? x : -746.0;
   const double whole = std::fma(x, kLog2E64, kRoundMagic64) - kRoundMagic64;
@@ -158,9 +168,15 @@ double exp_f64(double x) {
 }
 
 double log_f64(double x) {
-  if (x == 0.0) return -std::numeric_limits<double>::infinity();
-  if (!(x > 0.0)) return std::numeric_limits<double>::quiet_NaN();
-  if (x == std::numeric_limits<double>::infinity()) return x;
+  if (x == 0.0) {
+    return -std::numeric_limits<double>::infinity();
+  }
+  if (!(x > 0.0)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  if (x == std::numeric_limits<double>::infinity()) {
+    return x;
+  }
   std::int64_t e = 0;
   if (x < std::numeric_limits<double>::min()) {
     x *= 0x1p+54;

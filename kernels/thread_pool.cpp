@@ -46,7 +46,9 @@ bool spin_until(Done done) {
   const auto deadline = Clock::now() + kSpinTime;
   do {
     for (int i = 0; i < kSpinsPerClockRead; ++i) {
-      if (done()) return true;
+      if (done()) {
+        return true;
+      }
       relax();
     }
   } while (Clock::now() < deadline);
@@ -63,14 +65,18 @@ bool spin_until(Done done) {
 struct ThreadPool::Impl {
   explicit Impl(std::size_t threads) : scratch(kScratchBytes) {
     workers.reserve(threads - 1);
-    for (std::size_t i = 1; i < threads; ++i) workers.emplace_back([this] { work(); });
+    for (std::size_t i = 1; i < threads; ++i) {
+      workers.emplace_back([this] { work(); });
+    }
   }
 
   ~Impl() {
     stopping.store(true);
     epoch.fetch_add(2);
     epoch.notify_all();
-    for (std::thread& worker : workers) worker.join();
+    for (std::thread& worker : workers) {
+      worker.join();
+    }
   }
 
   void work() {
@@ -79,14 +85,22 @@ struct ThreadPool::Impl {
       // The epoch is read before `stopping`, which is set before the last change of the epoch: a
       // worker that misses the flag sleeps on an epoch that is already gone.
       const std::uint32_t now = epoch.load();
-      if (stopping.load()) return;
+      if (stopping.load()) {
+        return;
+      }
       if (now % 2 == 0 || now == seen) {
-        if (!spin_until([&] { return epoch.load() != now; })) epoch.wait(now);
+        if (!spin_until([&] { return epoch.load() != now; })) {
+          epoch.wait(now);
+        }
         continue;
       }
       active.fetch_add(1);
-      if (epoch.load() == now) claim_blocks();
-      if (active.fetch_sub(1) == 1) active.notify_one();
+      if (epoch.load() == now) {
+        claim_blocks();
+      }
+      if (active.fetch_sub(1) == 1) {
+        active.notify_one();
+      }
       seen = now;
     }
   }
@@ -102,7 +116,9 @@ struct ThreadPool::Impl {
 
   void run(std::size_t job_blocks, BlockFn job_fn, void* job_context) {
     if (job_blocks <= 1 || workers.empty() || working_alone()) {
-      for (std::size_t b = 0; b < job_blocks; ++b) job_fn(job_context, b);
+      for (std::size_t b = 0; b < job_blocks; ++b) {
+        job_fn(job_context, b);
+      }
       return;
     }
     fn = job_fn;
@@ -114,25 +130,33 @@ struct ThreadPool::Impl {
     epoch.notify_all();
     const std::size_t ran = claim_blocks();
     epoch.fetch_add(1);
-    if (active.load() != 0) wait_for_workers(began, ran);
+    if (active.load() != 0) {
+      wait_for_workers(began, ran);
+    }
   }
 
   /// The caller ran `ran` blocks since `began`.
   void wait_for_workers(Clock::time_point began, std::size_t ran) {
     const auto ran_out = Clock::now();
     if (!spin_until([&] { return active.load() == 0; })) {
-      for (std::uint32_t n = active.load(); n != 0; n = active.load()) active.wait(n);
+      for (std::uint32_t n = active.load(); n != 0; n = active.load()) {
+        active.wait(n);
+      }
     }
     const auto stalled = Clock::now() - ran_out;
     const auto block_time = (ran_out - began) / static_cast<int>(std::max<std::size_t>(ran, 1));
-    if (stalled < std::max<Clock::duration>(kStallTime, kStallBlocks * block_time)) return;
+    if (stalled < std::max<Clock::duration>(kStallTime, kStallBlocks * block_time)) {
+      return;
+    }
     const auto solo = std::min<Clock::duration>(stalled * kSoloFactor, kSoloTimeMax);
     solo_until = Clock::now() + solo;
     is_solo = true;
   }
 
   bool working_alone() {
-    if (is_solo && Clock::now() >= solo_until) is_solo = false;
+    if (is_solo && Clock::now() >= solo_until) {
+      is_solo = false;
+    }
     return is_solo;
   }
 

@@ -125,14 +125,18 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
   engine::ModelOptions options;
   options.max_seq = std::min<std::size_t>(config.max_seq, shape.max_seq);
   options.ternary = ternary;
+  const engine::EngineConfig batch = engine_config(config);
+  options.max_batch_rows = batch.batch_rows();
+  options.numerics =
+      config.numerics == "fast" ? engine::Numerics::kFast : engine::Numerics::kStrict;
   auto target = engine::make_target_model(weights, kernels, rig->target_pool, options);
   std::unique_ptr<engine::CausalModel> draft;
   if (!weights->draft.empty()) {
     draft = engine::make_draft_model(weights, kernels, rig->draft_pool, options);
   }
   backend->resources = std::move(rig);
-  backend->engine = std::make_unique<engine::Engine>(engine_config(config), std::move(target),
-                                                     std::move(draft), make_tokenizer(shape));
+  backend->engine = std::make_unique<engine::Engine>(batch, std::move(target), std::move(draft),
+                                                     make_tokenizer(shape));
   if (backend->engine->capture_shape().channels > 0) {
     backend->notes =
         std::make_unique<NoteService>(*backend->engine, config.data_dir, weights->sha256);

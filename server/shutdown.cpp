@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <thread>
 
 namespace spel::server {
 namespace {
@@ -10,8 +11,9 @@ namespace {
 constexpr std::chrono::milliseconds kPoll{20};
 /// For streams that were cancelled to write their last event.
 constexpr std::chrono::milliseconds kCancelGrace{2000};
-/// After a second signal nobody waits for good manners.
-constexpr std::chrono::milliseconds kHurriedGrace{300};
+/// After a second signal: for the last events to be written, and for everything to be gone.
+constexpr std::chrono::milliseconds kHurriedGrace{250};
+constexpr std::chrono::milliseconds kHurriedEnd{600};
 
 sigset_t shutdown_signals() {
   sigset_t set;
@@ -43,6 +45,14 @@ Waited wait_drained(App& app, std::chrono::milliseconds patience) {
   return Waited::kDrained;
 }
 
+/// Whatever is still running then, a pass or a destructor, does not keep the process.
+void end_process_after(std::chrono::milliseconds delay, int signal) {
+  std::thread([delay, signal] {
+    std::this_thread::sleep_for(delay);
+    std::_Exit(128 + signal);
+  }).detach();
+}
+
 /// Ends what does not end by itself. False: something is stuck.
 bool end_now(App& app, std::chrono::milliseconds grace) {
   app.cancel_generations();
@@ -70,6 +80,9 @@ int wait_and_shut_down(App& app) {
                   {{"signal", std::int64_t{number}}});
   app.begin_drain();
   const Waited waited = wait_drained(app, app.config().drain_timeout);
+  if (waited == Waited::kSignal) {
+    end_process_after(kHurriedEnd, number);
+  }
   const bool ended = waited == Waited::kDrained ||
                      end_now(app, waited == Waited::kSignal ? kHurriedGrace : kCancelGrace);
   if (!ended) {

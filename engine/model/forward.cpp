@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/base/error.h"
+#include "engine/model/fast_projections.h"
 #include "engine/model/hybrid_state.h"
 #include "engine/model/rope_table.h"
 #include "engine/model/workspace.h"
@@ -28,7 +29,7 @@ class HybridModel final : public HybridCausalModel {
  public:
   HybridModel(std::shared_ptr<const ModelWeights> weights, const std::vector<Layer>& layers,
               const Kernels& kernels, ThreadPool& pool, const ModelOptions& options,
-              StateLayout layout, std::vector<std::size_t> layer_index)
+              StateLayout layout, std::vector<std::size_t> layer_index, FastProjections fast)
       : weights_(std::move(weights)),
         layers_(layers),
         config_(weights_->config),
@@ -37,6 +38,7 @@ class HybridModel final : public HybridCausalModel {
         options_(options),
         layout_(std::move(layout)),
         layer_index_(std::move(layer_index)),
+        fast_(std::move(fast)),
         rope_(layout_.max_seq, config_.head_dim, config_.rope_theta),
         ws_(config_, options.max_batch_rows, layout_.max_seq) {}
 
@@ -98,7 +100,11 @@ class HybridModel final : public HybridCausalModel {
     const std::size_t d = config_.d_model;
     std::size_t row = 0;
     for (const ForwardItem& item : items) {
-      assert(item.state->position() + item.tokens.size() <= layout_.max_seq);
+      // Worth a branch in every build: past these bounds lies somebody else's memory.
+      if (row + item.tokens.size() > options_.max_batch_rows ||
+          item.state->position() + item.tokens.size() > layout_.max_seq) {
+        throw Error(ErrorCode::kInternal, "a pass beyond max_batch_rows or max_seq");
+      }
       for (const TokenId token : item.tokens) {
         std::memcpy(&ws_.x[row * d],
                     &weights_->shared.embedding[static_cast<std::size_t>(token) * d],
@@ -106,7 +112,6 @@ class HybridModel final : public HybridCausalModel {
         ++row;
       }
     }
-    assert(row <= options_.max_batch_rows);
     return row;
   }
 
@@ -125,7 +130,12 @@ class HybridModel final : public HybridCausalModel {
 
   void project(const kernels::DenseMatrix& w, const float* x, std::size_t cols, std::size_t rows,
                float* y) {
-    kernels_.matmul(pool_, w, x, cols, rows, y, w.rows());
+    const kernels::BlasMatrix* fast = rows > 1 ? fast_.find(w) : nullptr;
+    if (fast != nullptr) {
+      fast->matmul(x, cols, rows, y, w.rows());
+    } else {
+      kernels_.matmul(pool_, w, x, cols, rows, y, w.rows());
+    }
   }
   void project(const kernels::Int8Matrix& w, const float* x, std::size_t cols, std::size_t rows,
                float* y) {
@@ -283,8 +293,7 @@ class HybridModel final : public HybridCausalModel {
       return;
     }
     const std::size_t vocab = config_.vocab_size;
-    kernels_.matmul(pool_, weights_->shared.lm_head, ws_.h.data(), d, wanted, ws_.logits.data(),
-                    vocab);
+    project(weights_->shared.lm_head, ws_.h.data(), d, wanted, ws_.logits.data());
     const float* from = ws_.logits.data();
     for (const ForwardItem& item : items) {
       const std::size_t count = logit_rows(item);
@@ -316,6 +325,7 @@ class HybridModel final : public HybridCausalModel {
   ModelOptions options_;
   StateLayout layout_;
   std::vector<std::size_t> layer_index_;  ///< [layers], the model's index of each of ours.
+  FastProjections fast_;                  ///< Empty unless numerics are fast.
   RopeTable rope_;
   Workspace ws_;
   std::vector<float> zero_row_ = std::vector<float>(config_.d_model);
@@ -364,8 +374,13 @@ std::unique_ptr<HybridCausalModel> make_target_model(std::shared_ptr<const Model
   }
   StateLayout layout = make_layout(weights->config, options, index);
   const std::vector<TargetLayer>& layers = weights->target;
+  FastProjections fast;
+  if (options.numerics == Numerics::kFast) {
+    fast = FastProjections(*weights);
+  }
   return std::make_unique<HybridModel<TargetLayer>>(std::move(weights), layers, kernels, pool,
-                                                    options, std::move(layout), std::move(index));
+                                                    options, std::move(layout), std::move(index),
+                                                    std::move(fast));
 }
 
 std::unique_ptr<HybridCausalModel> make_draft_model(std::shared_ptr<const ModelWeights> weights,
@@ -376,7 +391,8 @@ std::unique_ptr<HybridCausalModel> make_draft_model(std::shared_ptr<const ModelW
   StateLayout layout = make_layout(weights->config, options, index);
   const std::vector<DraftLayer>& layers = weights->draft;
   return std::make_unique<HybridModel<DraftLayer>>(std::move(weights), layers, kernels, pool,
-                                                   options, std::move(layout), std::move(index));
+                                                   options, std::move(layout), std::move(index),
+                                                   FastProjections());
 }
 
 }  // namespace spel::engine

@@ -25,12 +25,18 @@ class ForwardObserver {
                             const float* qkv, std::size_t row_stride) = 0;
 };
 
+/// strict: the engine's own kernels, the same bits whatever the company. fast: the target's passes
+/// of more than one row go through a BLAS, for comparison; the same tokens as a rule, other bits.
+enum class Numerics { kStrict, kFast };
+
 struct ModelOptions {
   std::size_t max_seq = 0;  ///< Positions a state holds; 0: the model's own.
   std::size_t k_max = limits::kSpecKMax;
   std::size_t max_batch_rows = 256;
   /// Draft only: how its ternary rows are multiplied.
   kernels::TernaryKernel ternary = kernels::TernaryKernel::kDotprod;
+  /// Target only. kFast holds a second copy of the weights, in f32.
+  Numerics numerics = Numerics::kStrict;
 };
 
 /// A hybrid model with an observer seat.
@@ -42,7 +48,8 @@ class HybridCausalModel : public CausalModel {
 };
 
 /// `kernels` and `pool` are kept by reference and must outlive the model. Throws
-/// Error(kInvalidArgument) for options outside limits.h, or a max_seq above the weights'.
+/// Error(kInvalidArgument) for options outside limits.h, a max_seq above the weights', or kFast in
+/// a build without a BLAS.
 [[nodiscard]] std::unique_ptr<HybridCausalModel> make_target_model(
     std::shared_ptr<const ModelWeights> weights, const kernels::Kernels& kernels,
     kernels::ThreadPool& pool, const ModelOptions& options);

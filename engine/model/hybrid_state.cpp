@@ -57,7 +57,8 @@ void HybridState::advance(std::size_t tokens, bool checkpoints) {
 
 void HybridState::rollback(std::size_t tokens) {
   assert(tokens <= rollback_limit_);
-  slot_ = (slot_ + layout_.ring_slots - tokens) % layout_.ring_slots;
+  // Once around at most: a comparison is several times cheaper than the division of a modulo.
+  slot_ = slot_ >= tokens ? slot_ - tokens : slot_ + layout_.ring_slots - tokens;
   position_ -= tokens;
   rollback_limit_ -= tokens;
 }

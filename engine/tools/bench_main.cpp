@@ -32,9 +32,9 @@ constexpr const char* kUsage =
     "  --runs         each figure is the median of this many; 5 if not given\n"
     "  --quick        fewer and shorter runs, and not the scaled shape\n"
     "  --json         one object a line: figure, value, unit, n, low, high, conditions\n"
-    "SPEL_BENCH_K sets K (4), SPEL_DRAFT_THREADS the most draft threads shown, SPEL_KERNEL the\n"
-    "instruction set. Without --config the 218M-parameter scaled shape is measured too (2.5 GB of\n"
-    "memory). Ratios come from runs taken in turns; brackets show the extremes.\n";
+    "SPEL_BENCH_K (or SPEL_SPEC_K) sets K (4), SPEL_DRAFT_THREADS the most draft threads shown,\n"
+    "SPEL_ISA the instruction set. Without --config the 218M-parameter scaled shape is measured\n"
+    "too (2.5 GB of memory). Ratios come from runs taken in turns; brackets show the extremes.\n";
 
 constexpr std::array<const char*, 7> kParts = {"kernels",  "verify",  "plain", "decode",
                                                "rollback", "prompts", "scaled"};
@@ -71,16 +71,20 @@ std::set<std::string> selected_parts(const Options& options) {
   return parts;
 }
 
+/// SPEL_BENCH_K, else SPEL_SPEC_K, else the engine's default.
 std::size_t k_from_environment() {
-  const char* text = std::getenv("SPEL_BENCH_K");
-  if (text == nullptr || *text == '\0') {
-    return limits::kSpecKDefault;
+  for (const char* name : {"SPEL_BENCH_K", "SPEL_SPEC_K"}) {
+    const char* text = std::getenv(name);
+    if (text == nullptr || *text == '\0') {
+      continue;
+    }
+    const std::uint64_t k = parse_unsigned(name, text, limits::kSpecKMax);
+    if (k == 0) {
+      refuse(std::string(name) + " is \"0\"; expected 1 to " + std::to_string(limits::kSpecKMax));
+    }
+    return k;
   }
-  const std::uint64_t k = parse_unsigned("SPEL_BENCH_K", text, limits::kSpecKMax);
-  if (k == 0) {
-    refuse("SPEL_BENCH_K is \"0\"; expected 1 to " + std::to_string(limits::kSpecKMax));
-  }
-  return k;
+  return limits::kSpecKDefault;
 }
 
 float parse_temperature(const std::string& text) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -51,15 +52,14 @@ std::size_t draft_threads_from_environment(std::size_t fallback) {
 }
 
 const kernels::Kernels& kernels_from_environment() {
-  const char* text = environment("SPEL_KERNEL");
-  if (text == nullptr) {
+  const char* text = environment("SPEL_ISA");
+  if (text == nullptr || std::string_view(text) == "auto") {
     return kernels::Kernels::select();
   }
   const std::optional<kernels::Isa> isa = kernels::parse_isa(text);
   if (!isa) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "SPEL_KERNEL is \"" + std::string(text) +
-                    "\"; expected an instruction set: avx512, avx2, neon or scalar");
+    throw Error(ErrorCode::kInvalidArgument, "SPEL_ISA is \"" + std::string(text) +
+                                                 "\"; expected auto, avx512, avx2, neon or scalar");
   }
   return kernels::Kernels::select(isa);
 }
@@ -83,10 +83,20 @@ ModelRig::ModelRig(std::shared_ptr<const ModelWeights> weights_in, const kernels
   draft = make_draft_model(weights, kernels, draft_pool, options);
 }
 
+namespace {
+
+ModelOptions with_rows(ModelOptions options, std::size_t rows) {
+  options.max_batch_rows = std::max(options.max_batch_rows, rows);
+  return options;
+}
+
+}  // namespace
+
 EngineRig::EngineRig(std::shared_ptr<const ModelWeights> weights, const kernels::Kernels& kernels,
                      std::size_t target_threads, std::size_t draft_threads,
                      const ModelOptions& options, const EngineConfig& config)
-    : models(std::move(weights), kernels, target_threads, draft_threads, options),
+    : models(std::move(weights), kernels, target_threads, draft_threads,
+             with_rows(options, config.batch_rows())),
       engine(config, std::move(models.target), std::move(models.draft),
              tokenizer_for(models.weights->config)) {}
 

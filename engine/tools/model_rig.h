@@ -25,7 +25,7 @@ namespace spel::engine::tools {
 /// SPEL_DRAFT_THREADS, or `fallback`. Throws Error(kInvalidArgument) outside 1 … 6.
 [[nodiscard]] std::size_t draft_threads_from_environment(std::size_t fallback);
 
-/// The kernel set SPEL_KERNEL names, or the best of this machine. Throws Error(kInvalidArgument)
+/// The kernel set SPEL_ISA names, or the best of this machine. Throws Error(kInvalidArgument)
 /// for a set this machine cannot run.
 [[nodiscard]] const kernels::Kernels& kernels_from_environment();
 

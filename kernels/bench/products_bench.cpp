@@ -77,7 +77,9 @@ void streamed(benchmark::State& state, const Kernels& kernels, DenseType type) {
   const std::size_t m = arg(state, 0);
   const auto values = bench_values(kRows * kCols);
   std::vector<DenseMatrix> layers;
-  for (std::size_t i = 0; i < kMatrices; ++i) layers.emplace_back(values, kRows, kCols, type);
+  for (std::size_t i = 0; i < kMatrices; ++i) {
+    layers.emplace_back(values, kRows, kCols, type);
+  }
   const auto x = bench_values(m * kCols);
   std::vector<float> y(m * kRows);
   ThreadPool pool(arg(state, 1));

@@ -25,7 +25,9 @@ inline std::vector<float> bench_values(std::size_t n) {
 inline void report_macs(benchmark::State& state, std::size_t macs, std::size_t bytes = 0) {
   const auto per_iteration = benchmark::Counter::kIsIterationInvariantRate;
   state.counters["MAC/s"] = benchmark::Counter(static_cast<double>(macs), per_iteration);
-  if (bytes != 0) state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
+  if (bytes != 0) {
+    state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
+  }
 }
 
 /// Registers `run(state, kernels)` as NAME/VARIANT for every attainable set.
@@ -37,7 +39,9 @@ benchmark::internal::Benchmark* register_for_sets(
     const std::string full = name + "/" + std::string(kernels.variant());
     last = benchmark::RegisterBenchmark(full.c_str(),
                                         [run, &kernels](benchmark::State& s) { run(s, kernels); });
-    for (const auto& a : args) last->Args(a);
+    for (const auto& a : args) {
+      last->Args(a);
+    }
   }
   return last;
 }

@@ -15,7 +15,9 @@ inline void fma_step(F16 (&acc)[T][P], const F16 (&w)[P], const unsigned char* x
     __builtin_memcpy(&value, x + 4 * t, 4);
     const F16 broadcast = splat(value);
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) acc[t][p] = fma(broadcast, w[p], acc[t][p]);
+    for (int p = 0; p < P; ++p) {
+      acc[t][p] = fma(broadcast, w[p], acc[t][p]);
+    }
   }
 }
 
@@ -29,7 +31,9 @@ inline void load_tile(const DenseJob& job, const TilePlace& place, F16 (&acc)[T]
     const std::size_t lanes = place.begin > 0 ? panel_lanes(job.rows, panel) : 0;
     const float* y = job.y + place.row * job.y_stride + 16 * panel;
 #pragma GCC unroll 16
-    for (int t = 0; t < T; ++t, y += job.y_stride) acc[t][p] = load_lanes(y, lanes);
+    for (int t = 0; t < T; ++t, y += job.y_stride) {
+      acc[t][p] = load_lanes(y, lanes);
+    }
   }
 }
 
@@ -41,7 +45,9 @@ inline void store_tile(const DenseJob& job, const TilePlace& place, const F16 (&
     const std::size_t lanes = panel_lanes(job.rows, panel);
     float* y = job.y + place.row * job.y_stride + 16 * panel;
 #pragma GCC unroll 16
-    for (int t = 0; t < T; ++t, y += job.y_stride) store_lanes(y, lanes, acc[t][p]);
+    for (int t = 0; t < T; ++t, y += job.y_stride) {
+      store_lanes(y, lanes, acc[t][p]);
+    }
   }
 }
 
@@ -49,9 +55,11 @@ inline void store_tile(const DenseJob& job, const TilePlace& place, const F16 (&
 ///
 /// With one tile: kPrefetchLines further down each panel. With several, which read the same lines:
 /// the next block of these panels, or the first block of the next group, shared among the tiles.
-template <int P>
+/// With one or two rows there is nothing to hide behind: the processor's own prefetching keeps up,
+/// and the load ports are the bottleneck.
+template <int T, int P>
 struct Prefetcher {
-  static constexpr int kLines = P;
+  static constexpr int kLines = T <= 2 ? 0 : P;
 
   Prefetcher(const DenseJob& job, const TilePlace& place, std::size_t lines_begin,
              std::size_t lines_end) {
@@ -70,10 +78,12 @@ struct Prefetcher {
 
   void ask(const std::byte* line) const {
 #pragma GCC unroll 8
-    for (int i = 0; i < kLines; ++i) prefetch(line + offset[i]);
+    for (int i = 0; i < kLines; ++i) {
+      prefetch(line + offset[i]);
+    }
   }
 
-  std::size_t offset[kLines];
+  std::size_t offset[P];
 };
 
 struct F32Tile {
@@ -88,7 +98,7 @@ struct F32Tile {
     F16 acc[T][P];
     load_tile<T, P>(job, place, acc);
     const std::byte* base = job.panels + place.panel * job.panel_bytes;
-    const Prefetcher<P> prefetcher(job, place, place.begin, place.end);
+    const Prefetcher<T, P> prefetcher(job, place, place.begin, place.end);
     for (std::size_t k = place.begin; k < place.end; ++k) {
       const std::byte* line = base + 64 * k;
       prefetcher.ask(line);
@@ -125,7 +135,9 @@ struct Bf16Tile {
   static void step_low(F16 (&acc)[T][P], const I16 (&pairs)[P], const unsigned char* x) {
     F16 w[P];
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) w[p] = bf16_low(pairs[p]);
+    for (int p = 0; p < P; ++p) {
+      w[p] = bf16_low(pairs[p]);
+    }
     fma_step<T, P>(acc, w, x);
   }
 
@@ -134,7 +146,7 @@ struct Bf16Tile {
     F16 acc[T][P];
     load_tile<T, P>(job, place, acc);
     const std::byte* base = job.panels + place.panel * job.panel_bytes;
-    const Prefetcher<P> prefetcher(job, place, place.begin / 2, (place.end + 1) / 2);
+    const Prefetcher<T, P> prefetcher(job, place, place.begin / 2, (place.end + 1) / 2);
     I16 pairs[P];
     for (std::size_t j = place.begin / 2; j < place.end / 2; ++j) {
       const std::byte* line = base + 64 * j;
@@ -144,7 +156,9 @@ struct Bf16Tile {
       step_low<T, P>(acc, pairs, x);
       F16 w[P];
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) w[p] = bf16_high(pairs[p]);
+      for (int p = 0; p < P; ++p) {
+        w[p] = bf16_high(pairs[p]);
+      }
       fma_step<T, P>(acc, w, x + 4 * T);
     }
     // The padding after an odd last column is not multiplied in: adding +0 would turn -0 into +0.

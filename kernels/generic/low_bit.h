@@ -33,7 +33,9 @@ struct Int8Tile {
 #pragma GCC unroll 16
     for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) acc[t][p] = splat_word(0);
+      for (int p = 0; p < P; ++p) {
+        acc[t][p] = splat_word(0);
+      }
     }
     const std::byte* base = job.panels + place.panel * job.groups * 64;
     for (std::size_t g = 0; g < job.groups; ++g) {
@@ -46,7 +48,9 @@ struct Int8Tile {
       for (int t = 0; t < T; ++t) {
         const I16 broadcast = broadcast_word(place.x + 4 * (T * g + static_cast<std::size_t>(t)));
 #pragma GCC unroll 8
-        for (int p = 0; p < P; ++p) acc[t][p] = dot_weights(acc[t][p], w[p], broadcast);
+        for (int p = 0; p < P; ++p) {
+          acc[t][p] = dot_weights(acc[t][p], w[p], broadcast);
+        }
       }
     }
 #pragma GCC unroll 16
@@ -55,7 +59,9 @@ struct Int8Tile {
 #pragma GCC unroll 8
       for (int p = 0; p < P; ++p) {
         I16 sum = acc[t][p];
-        if constexpr (kInt8Biased) sum = sub(sum, splat_word(128 * job.x_sums[i]));
+        if constexpr (kInt8Biased) {
+          sum = sub(sum, splat_word(128 * job.x_sums[i]));
+        }
         store_scaled(job, place.panel + static_cast<std::size_t>(p), i, sum);
       }
     }
@@ -91,7 +97,9 @@ struct MaskedFieldTile {
 #pragma GCC unroll 8
       for (int p = 0; p < P; ++p) {
 #pragma GCC unroll 4
-        for (int f = 0; f < 4; ++f) acc[t][p][f] = splat_word(0);
+        for (int f = 0; f < 4; ++f) {
+          acc[t][p][f] = splat_word(0);
+        }
       }
     }
     const std::byte* base = job.panels + place.panel * job.groups * 64;
@@ -136,12 +144,16 @@ struct ShiftedFieldTile {
   static void field(I16 (&acc)[T][P], const I16 (&w)[P], const unsigned char* x) {
     I16 code[P];
 #pragma GCC unroll 8
-    for (int p = 0; p < P; ++p) code[p] = codes<F>(w[p]);
+    for (int p = 0; p < P; ++p) {
+      code[p] = codes<F>(w[p]);
+    }
 #pragma GCC unroll 16
     for (int t = 0; t < T; ++t) {
       const I16 broadcast = broadcast_word(x + 4 * (F * T + t));
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) acc[t][p] = dot_bytes(acc[t][p], code[p], broadcast);
+      for (int p = 0; p < P; ++p) {
+        acc[t][p] = dot_bytes(acc[t][p], code[p], broadcast);
+      }
     }
   }
 
@@ -151,7 +163,9 @@ struct ShiftedFieldTile {
 #pragma GCC unroll 16
     for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) acc[t][p] = splat_word(0);
+      for (int p = 0; p < P; ++p) {
+        acc[t][p] = splat_word(0);
+      }
     }
     const std::byte* base = job.panels + place.panel * job.groups * 64;
     for (std::size_t g = 0; g < job.groups; ++g) {
@@ -257,7 +271,9 @@ inline void matmul_ternary_scalar(const LowBitJob& job, std::size_t begin, std::
 
 inline std::int32_t sum_int8(const std::int8_t* x, std::size_t n) {
   std::int32_t sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += x[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += x[i];
+  }
   return sum;
 }
 
@@ -266,8 +282,12 @@ inline void quantize_row(const float* x, std::size_t n, std::int8_t* q, std::siz
   F16 largest = splat(0.0F);
   std::size_t i = 0;
   // max keeps its second argument when the first is NaN, so NaN never becomes the scale.
-  for (; i + 16 <= n; i += 16) largest = max(abs(load(x + i)), largest);
-  if (i < n) largest = max(abs(load_partial(x + i, n - i)), largest);
+  for (; i + 16 <= n; i += 16) {
+    largest = max(abs(load(x + i)), largest);
+  }
+  if (i < n) {
+    largest = max(abs(load_partial(x + i, n - i)), largest);
+  }
   const float peak = max_lanes(largest);
   *scale = peak > 0.0F ? peak / 127.0F : 1e-12F;
   const F16 divisor = splat(*scale);
@@ -279,9 +299,13 @@ inline void quantize_row(const float* x, std::size_t n, std::int8_t* q, std::siz
   if (i < n) {
     std::int8_t tail[16];
     store_rounded_int8(tail, min(max(div(load_partial(x + i, n - i), divisor), low), high));
-    for (std::size_t j = 0; i < n; ++i, ++j) q[i] = tail[j];
+    for (std::size_t j = 0; i < n; ++i, ++j) {
+      q[i] = tail[j];
+    }
   }
-  for (; i < stride; ++i) q[i] = 0;
+  for (; i < stride; ++i) {
+    q[i] = 0;
+  }
 }
 
 }  // namespace

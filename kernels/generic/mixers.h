@@ -13,20 +13,26 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* to, con
                         const float* k, const float* v, float* out, std::size_t rows) {
   constexpr bool kWhole = kVectors > 0;
   const std::size_t dk = kWhole ? 16 * kVectors : rule.head_dim_k;
-  if (kWhole) rows = 16;
+  if (kWhole) {
+    rows = 16;
+  }
   const auto load_row = [dk](const float* p, std::size_t j) {
     return kWhole ? load(p + j) : load_at(p, j, dk);
   };
   const F16 decay = splat(rule.decay);
   F16 acc[16];
-  for (std::size_t i = 0; i < 16; ++i) acc[i] = splat(0.0F);
+  for (std::size_t i = 0; i < 16; ++i) {
+    acc[i] = splat(0.0F);
+  }
   for (std::size_t i = 0; i < rows; ++i) {
     const float* s = from + i * dk;
     F16 read = splat(0.0F);
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < dk; j += 16) {
       F16 lanes = load_row(s, j);
-      if (rule.decay_before_read) lanes = mul(decay, lanes);
+      if (rule.decay_before_read) {
+        lanes = mul(decay, lanes);
+      }
       read = fma(lanes, load_row(k, j), read);
     }
     acc[i] = read;
@@ -78,7 +84,9 @@ inline void delta_step(const DeltaRule& rule, const float* from, float* to, cons
 
 inline void store_key(float* keys, std::size_t position, std::size_t head_dim, const float* k) {
   float* panel = keys + position / 16 * head_dim * 16 + position % 16;
-  for (std::size_t d = 0; d < head_dim; ++d) panel[16 * d] = k[d];
+  for (std::size_t d = 0; d < head_dim; ++d) {
+    panel[16 * d] = k[d];
+  }
 }
 
 /// scratch[j …] = logit_scale * (q . key j) for N panels of positions, each one chain over d.
@@ -87,7 +95,9 @@ inline void attention_logits(const AttentionHead& head, const float* q, std::siz
                              float* scratch) {
   F16 acc[N];
 #pragma GCC unroll 4
-  for (int n = 0; n < N; ++n) acc[n] = splat(0.0F);
+  for (int n = 0; n < N; ++n) {
+    acc[n] = splat(0.0F);
+  }
   const std::size_t panel_size = 16 * head.head_dim;
   const float* panels = head.keys + j * head.head_dim;
   for (std::size_t d = 0; d < head.head_dim; ++d) {
@@ -115,7 +125,9 @@ inline void weighted_values(const AttentionHead& head, const float* p, std::size
 #pragma GCC unroll 4
   for (int c = 0; c < 4; ++c) {
 #pragma GCC unroll 4
-    for (int n = 0; n < N; ++n) chain[c][n] = splat(0.0F);
+    for (int n = 0; n < N; ++n) {
+      chain[c][n] = splat(0.0F);
+    }
   }
   const auto step = [&](F16(&sums)[N], std::size_t j) {
     const F16 weight = splat(p[j]);
@@ -132,9 +144,15 @@ inline void weighted_values(const AttentionHead& head, const float* p, std::size
     step(chain[2], j + 2);
     step(chain[3], j + 3);
   }
-  if (j < head.positions) step(chain[0], j);
-  if (j + 1 < head.positions) step(chain[1], j + 1);
-  if (j + 2 < head.positions) step(chain[2], j + 2);
+  if (j < head.positions) {
+    step(chain[0], j);
+  }
+  if (j + 1 < head.positions) {
+    step(chain[1], j + 1);
+  }
+  if (j + 2 < head.positions) {
+    step(chain[2], j + 2);
+  }
 #pragma GCC unroll 4
   for (int n = 0; n < N; ++n) {
     const F16 sum = add(add(chain[0][n], chain[1][n]), add(chain[2][n], chain[3][n]));
@@ -149,13 +167,21 @@ inline void weighted_values(const AttentionHead& head, const float* p, std::size
 
 inline void attend(const AttentionHead& head, const float* q, float* scratch, float* out) {
   std::size_t j = 0;
-  for (; j + 64 <= head.positions; j += 64) attention_logits<4>(head, q, j, scratch);
-  for (; j < head.positions; j += 16) attention_logits<1>(head, q, j, scratch);
+  for (; j + 64 <= head.positions; j += 64) {
+    attention_logits<4>(head, q, j, scratch);
+  }
+  for (; j < head.positions; j += 16) {
+    attention_logits<1>(head, q, j, scratch);
+  }
   float top;
   const F16 inverse = splat(1.0F / exp_sum(scratch, head.positions, scratch, &top));
   std::size_t d = 0;
-  for (; d + 64 <= head.head_dim; d += 64) weighted_values<4>(head, scratch, d, inverse, out);
-  for (; d < head.head_dim; d += 16) weighted_values<1>(head, scratch, d, inverse, out);
+  for (; d + 64 <= head.head_dim; d += 64) {
+    weighted_values<4>(head, scratch, d, inverse, out);
+  }
+  for (; d < head.head_dim; d += 16) {
+    weighted_values<1>(head, scratch, d, inverse, out);
+  }
 }
 
 }  // namespace

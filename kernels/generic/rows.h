@@ -10,8 +10,12 @@ namespace {
 template <class Op>
 inline void map_row(const float* x, std::size_t n, float* y, Op op) {
   std::size_t i = 0;
-  for (; i + 16 <= n; i += 16) store(y + i, op(i, load(x + i)));
-  if (i < n) store_partial(y + i, n - i, op(i, load_partial(x + i, n - i)));
+  for (; i + 16 <= n; i += 16) {
+    store(y + i, op(i, load(x + i)));
+  }
+  if (i < n) {
+    store_partial(y + i, n - i, op(i, load_partial(x + i, n - i)));
+  }
 }
 
 /// Loads the lanes of a second operand that go with x[i … min(i+16, n)).
@@ -22,7 +26,9 @@ inline F16 load_at(const float* p, std::size_t i, std::size_t n) {
 /// Lane l sums elements l, l+16, … in order by fused multiply-adds; then the fixed tree.
 inline float dot_row(const float* x, const float* y, std::size_t n) {
   F16 acc = splat(0.0F);
-  for (std::size_t i = 0; i < n; i += 16) acc = fma(load_at(x, i, n), load_at(y, i, n), acc);
+  for (std::size_t i = 0; i < n; i += 16) {
+    acc = fma(load_at(x, i, n), load_at(y, i, n), acc);
+  }
   return sum_lanes(acc);
 }
 
@@ -88,9 +94,13 @@ inline float max_of_row(const float* x, std::size_t n) {
   const float lowest = -__builtin_inff();
   F16 largest = splat(lowest);
   std::size_t i = 0;
-  for (; i + 16 <= n; i += 16) largest = max(load(x + i), largest);
+  for (; i + 16 <= n; i += 16) {
+    largest = max(load(x + i), largest);
+  }
   float best = max_lanes(largest);
-  for (; i < n; ++i) best = x[i] > best ? x[i] : best;
+  for (; i < n; ++i) {
+    best = x[i] > best ? x[i] : best;
+  }
   return best;
 }
 
@@ -115,7 +125,9 @@ inline float exp_sum(const float* x, std::size_t n, float* p, float* max_out) {
 inline std::size_t argmax(const float* x, std::size_t n) {
   const float best = max_of_row(x, n);
   for (std::size_t i = 0; i < n; ++i) {
-    if (x[i] == best) return i;
+    if (x[i] == best) {
+      return i;
+    }
   }
   return 0;
 }

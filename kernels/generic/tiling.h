@@ -21,7 +21,9 @@ inline TilePlan plan_tiles(std::size_t m, std::size_t rows_max) {
   const std::size_t tiles = (m + rows_max - 1) / rows_max;
   const std::size_t base = m / tiles;
   const std::size_t extra = m % tiles;
-  if (extra == 0) return {tiles, tiles, base};
+  if (extra == 0) {
+    return {tiles, tiles, base};
+  }
   return {tiles, extra, base + 1};
 }
 
@@ -90,9 +92,13 @@ constexpr int fewer_panels(int rows, int panels) { return rows <= 2 ? panels / 2
 
 template <class Tile, int T, int P, class Job>
 inline void run_panels(const Job& job, const TilePlan& plan, std::size_t panel, std::size_t end) {
-  for (; end - panel >= P; panel += P) run_panel_group<Tile, T, P>(job, plan, panel);
+  for (; end - panel >= P; panel += P) {
+    run_panel_group<Tile, T, P>(job, plan, panel);
+  }
   if constexpr (P > 1) {
-    if (panel < end) run_panels<Tile, T, fewer_panels(T, P)>(job, plan, panel, end);
+    if (panel < end) {
+      run_panels<Tile, T, fewer_panels(T, P)>(job, plan, panel, end);
+    }
   }
 }
 

@@ -34,17 +34,23 @@ inline void store(float* p, F16 a) {
 }
 inline F16 load_partial(const float* p, std::size_t n) {
   alignas(32) float lanes[16] = {};
-  for (std::size_t i = 0; i < n; ++i) lanes[i] = p[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    lanes[i] = p[i];
+  }
   return load(lanes);
 }
 inline void store_partial(float* p, std::size_t n, F16 a) {
   alignas(32) float lanes[16];
   store(lanes, a);
-  for (std::size_t i = 0; i < n; ++i) p[i] = lanes[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    p[i] = lanes[i];
+  }
 }
 /// load_partial and store_partial for n <= 16, n = 16 being usual.
 inline F16 load_lanes(const float* p, std::size_t n) {
-  if (n == 16) return load(p);
+  if (n == 16) {
+    return load(p);
+  }
   return load_partial(p, n);
 }
 inline void store_lanes(float* p, std::size_t n, F16 a) {
@@ -163,7 +169,9 @@ inline float max_lanes(F16 a) {
 }
 inline F16 sum_lanes_of_16(const F16 (&a)[16]) {
   alignas(32) float sums[16];
-  for (int i = 0; i < 16; ++i) sums[i] = sum_lanes(a[i]);
+  for (int i = 0; i < 16; ++i) {
+    sums[i] = sum_lanes(a[i]);
+  }
   return load(sums);
 }
 

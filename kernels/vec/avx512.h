@@ -166,8 +166,11 @@ inline void interleave_words(const unsigned char* in, std::size_t stride, std::s
     __m512i block[16];
 #pragma GCC unroll 16
     for (std::size_t row = 0; row < 16; ++row) {
-      const __mmask16 mask = row < rows ? word_mask : __mmask16{0};
-      block[row] = _mm512_maskz_loadu_epi32(mask, in + row * stride + 4 * first);
+      // Rows past the last read the first one under an empty mask: masked loads from pages that may
+      // not exist do not fault, but cost a microcode assist each.
+      const bool exists = row < rows;
+      block[row] = _mm512_maskz_loadu_epi32(exists ? word_mask : __mmask16{0},
+                                            in + (exists ? row : 0) * stride + 4 * first);
     }
     transpose(block);
     for (std::size_t word = 0; word < count; ++word) {

@@ -39,21 +39,29 @@ inline F16 load(const float* p) {
   return each_register<F16>([&](int i) { return vld1q_f32(p + 4 * i); });
 }
 inline void store(float* p, F16 a) {
-  for (int i = 0; i < 4; ++i) vst1q_f32(p + 4 * i, a.v[i]);
+  for (int i = 0; i < 4; ++i) {
+    vst1q_f32(p + 4 * i, a.v[i]);
+  }
 }
 inline F16 load_partial(const float* p, std::size_t n) {
   float lanes[16] = {};
-  for (std::size_t i = 0; i < n; ++i) lanes[i] = p[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    lanes[i] = p[i];
+  }
   return load(lanes);
 }
 inline void store_partial(float* p, std::size_t n, F16 a) {
   float lanes[16];
   store(lanes, a);
-  for (std::size_t i = 0; i < n; ++i) p[i] = lanes[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    p[i] = lanes[i];
+  }
 }
 /// load_partial and store_partial for n <= 16, n = 16 being usual.
 inline F16 load_lanes(const float* p, std::size_t n) {
-  if (n == 16) return load(p);
+  if (n == 16) {
+    return load(p);
+  }
   return load_partial(p, n);
 }
 inline void store_lanes(float* p, std::size_t n, F16 a) {
@@ -228,7 +236,9 @@ inline float max_lanes(F16 a) {
 }
 inline F16 sum_lanes_of_16(const F16 (&a)[16]) {
   float sums[16];
-  for (int i = 0; i < 16; ++i) sums[i] = sum_lanes(a[i]);
+  for (int i = 0; i < 16; ++i) {
+    sums[i] = sum_lanes(a[i]);
+  }
   return load(sums);
 }
 

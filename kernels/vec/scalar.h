@@ -29,7 +29,9 @@ constexpr int kFieldShift[4] = {0, 0, 0, 0};
 template <class Result, class Op>
 inline Result each_lane(Op op) {
   Result r;
-  for (int i = 0; i < 16; ++i) r.v[i] = op(i);
+  for (int i = 0; i < 16; ++i) {
+    r.v[i] = op(i);
+  }
   return r;
 }
 
@@ -46,19 +48,27 @@ inline F16 load(const float* p) {
   return each_lane<F16>([&](int i) { return p[i]; });
 }
 inline void store(float* p, F16 a) {
-  for (int i = 0; i < 16; ++i) p[i] = a.v[i];
+  for (int i = 0; i < 16; ++i) {
+    p[i] = a.v[i];
+  }
 }
 inline F16 load_partial(const float* p, std::size_t n) {
   F16 r = {};
-  for (std::size_t i = 0; i < n; ++i) r.v[i] = p[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    r.v[i] = p[i];
+  }
   return r;
 }
 inline void store_partial(float* p, std::size_t n, F16 a) {
-  for (std::size_t i = 0; i < n; ++i) p[i] = a.v[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    p[i] = a.v[i];
+  }
 }
 /// load_partial and store_partial for n <= 16, n = 16 being usual.
 inline F16 load_lanes(const float* p, std::size_t n) {
-  if (n == 16) return load(p);
+  if (n == 16) {
+    return load(p);
+  }
   return load_partial(p, n);
 }
 inline void store_lanes(float* p, std::size_t n, F16 a) {
@@ -167,7 +177,9 @@ inline I16 codes(I16 packed) {
 inline I16 dot_bytes(I16 acc, I16 u, I16 s) {
   return each_lane<I16>([&](int i) {
     std::int32_t sum = acc.v[i];
-    for (int b = 0; b < 4; ++b) sum += byte_at(u.v[i], b) * byte_at(s.v[i], b);
+    for (int b = 0; b < 4; ++b) {
+      sum += byte_at(u.v[i], b) * byte_at(s.v[i], b);
+    }
     return sum;
   });
 }
@@ -180,8 +192,12 @@ inline I16 add_sub(I16 acc, I16 code, I16 x) {
   return each_lane<I16>([&](int i) {
     std::int32_t sum = acc.v[i];
     for (int b = 0; b < 4; ++b) {
-      if (byte_at(code.v[i], b) == 2) sum += byte_at(x.v[i], b);
-      if (byte_at(code.v[i], b) == 0) sum -= byte_at(x.v[i], b);
+      if (byte_at(code.v[i], b) == 2) {
+        sum += byte_at(x.v[i], b);
+      }
+      if (byte_at(code.v[i], b) == 0) {
+        sum -= byte_at(x.v[i], b);
+      }
     }
     return sum;
   });
@@ -192,13 +208,17 @@ inline float square_root(float x) { return __builtin_sqrtf(x); }
 
 inline float sum_lanes(F16 a) {
   for (int half = 8; half > 0; half /= 2) {
-    for (int l = 0; l < half; ++l) a.v[l] += a.v[l + half];
+    for (int l = 0; l < half; ++l) {
+      a.v[l] += a.v[l + half];
+    }
   }
   return a.v[0];
 }
 inline float max_lanes(F16 a) {
   for (int half = 8; half > 0; half /= 2) {
-    for (int l = 0; l < half; ++l) a.v[l] = a.v[l] > a.v[l + half] ? a.v[l] : a.v[l + half];
+    for (int l = 0; l < half; ++l) {
+      a.v[l] = a.v[l] > a.v[l + half] ? a.v[l] : a.v[l + half];
+    }
   }
   return a.v[0];
 }

@@ -207,6 +207,32 @@ TEST(Engine, RefusesRequestsThatBreakTheContract) {
   EXPECT_EQ(generate(*engine, request("?", 3)).text, "abc");
 }
 
+TEST(Engine, RefusesModelsThatCannotHoldItsLargestStep) {
+  Options options;
+  options.model.max_batch_rows = options.config.batch_rows() - 1;
+  EXPECT_THROW((void)reciting_engine("abc", 1, options), Error);
+  options.model.max_batch_rows = options.config.batch_rows();
+  EXPECT_EQ(generate(*reciting_engine("abc", 1, options), request("?", 3)).text, "abc");
+}
+
+TEST(Engine, ManyLongPromptsAtOnceFitTheDraftsPasses) {
+  Options options;
+  options.config.sequences = 8;
+  options.model.max_batch_rows = options.config.batch_rows();
+  const auto engine = reciting_engine("abcdefghij", 130, options);
+  std::vector<std::unique_ptr<Reader>> readers;
+  for (int i = 0; i < 8; ++i) {
+    readers.push_back(std::make_unique<Reader>());
+    ASSERT_EQ(engine->submit(request(std::string(130, 'x'), 40), readers.back()->stream()),
+              SubmitStatus::kAccepted);
+  }
+  for (auto& reader : readers) {
+    const Answer answer = reader->drain(engine->tokenizer());
+    EXPECT_EQ(answer.tokens.size(), 40U);
+    EXPECT_GT(answer.finish.stats.accepted, 0U);
+  }
+}
+
 // ollama/ollama#4124
 TEST(Engine, TheQueueIsBoundedAndSaysSo) {
   Options options;

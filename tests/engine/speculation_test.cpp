@@ -19,7 +19,7 @@ using testing::Reader;
 
 struct EngineOnHybrid {
   EngineOnHybrid(kernels::Isa isa, std::size_t threads, EngineConfig config = {})
-      : rig(weights(), isa, threads, model_options()),
+      : rig(weights(), isa, threads, model_options(config)),
         vocab(rig.target->vocab_size()),
         engine(quick(config), std::move(rig.target), std::move(rig.draft),
                testing::byte_tokenizer(vocab)) {}
@@ -28,9 +28,9 @@ struct EngineOnHybrid {
     static const auto weights = random_model(testing::odd_shape(), 21, WeightsDtype::kBf16);
     return weights;
   }
-  static ModelOptions model_options() {
+  static ModelOptions model_options(const EngineConfig& config) {
     ModelOptions options;
-    options.max_batch_rows = 300;
+    options.max_batch_rows = config.batch_rows();
     return options;
   }
   static EngineConfig quick(EngineConfig config) {

@@ -157,8 +157,10 @@ TEST(Process, ASecondSignalEndsItWithinASecond) {
   std::this_thread::sleep_for(milliseconds(100));
   process.signal(SIGINT);
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(process.wait(seconds(5)), 0) << process.output();
+  const int status = process.wait(seconds(5));
   EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(1));
+  // The latter on a machine too busy to finish the pass in progress.
+  EXPECT_TRUE(status == 0 || status == 128 + SIGINT) << status << "\n" << process.output();
   EXPECT_NE(client.read_all().find("\"error\""), std::string::npos);
 }
 

@@ -80,7 +80,9 @@ TEST(ShippedModel, SpeculationNeverChangesAToken) {
   for (const kernels::Isa isa : kernels::attainable_isas()) {
     const std::size_t count = prompt_count(isa);
     for (const std::size_t threads : {1U, 2U}) {
-      HybridRig rig(weights, isa, threads, {});
+      ModelOptions options;
+      options.max_batch_rows = config.batch_rows();
+      HybridRig rig(weights, isa, threads, options);
       Engine engine(config, std::move(rig.target), std::move(rig.draft), make_ascii_tokenizer());
       const std::vector<float> temperatures = {0.0F, 0.8F};
       for (std::size_t t = 0; t < temperatures.size(); ++t) {

@@ -39,7 +39,9 @@ std::vector<float> defined_product(const std::vector<float>& w, Shape shape,
 
 std::vector<float> bf16_exact_weights(Random& random, Shape shape) {
   auto w = random.normals(shape.rows * shape.cols);
-  for (float& v : w) v = to_bf16_exact(v);
+  for (float& v : w) {
+    v = to_bf16_exact(v);
+  }
   return w;
 }
 

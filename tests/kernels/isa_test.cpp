@@ -26,7 +26,9 @@ TEST(Isa, ScalarIsAlwaysAttainableAndLast) {
 
 TEST(Isa, EachAttainableSetIsListedOnce) {
   const auto isas = attainable_isas();
-  for (const Isa isa : isas) EXPECT_EQ(std::count(isas.begin(), isas.end(), isa), 1);
+  for (const Isa isa : isas) {
+    EXPECT_EQ(std::count(isas.begin(), isas.end(), isa), 1);
+  }
 }
 
 TEST(Select, TakesTheBestSetByDefault) {
@@ -34,7 +36,9 @@ TEST(Select, TakesTheBestSetByDefault) {
 }
 
 TEST(Select, AForcedSetTakesEffect) {
-  for (const Isa isa : attainable_isas()) EXPECT_EQ(Kernels::select(isa).isa(), isa);
+  for (const Isa isa : attainable_isas()) {
+    EXPECT_EQ(Kernels::select(isa).isa(), isa);
+  }
 }
 
 TEST(Select, GivesTheSameObjectEachTime) {
@@ -44,7 +48,9 @@ TEST(Select, GivesTheSameObjectEachTime) {
 TEST(Select, AnUnattainableSetIsRefusedNamingTheAttainableOnes) {
   const auto isas = attainable_isas();
   for (const Isa isa : {Isa::kNeon, Isa::kAvx2, Isa::kAvx512}) {
-    if (std::count(isas.begin(), isas.end(), isa) != 0) continue;
+    if (std::count(isas.begin(), isas.end(), isa) != 0) {
+      continue;
+    }
     try {
       (void)Kernels::select(isa);
       FAIL() << isa_name(isa) << " was accepted";

@@ -21,7 +21,9 @@ struct Ternary {
       packed[i / 4] = static_cast<std::uint8_t>(packed[i / 4] | (code << (2 * (i % 4))));
       weights[i] = kWeightOfCode[code];
     }
-    for (float& s : scales) s = std::abs(random.normal());
+    for (float& s : scales) {
+      s = std::abs(random.normal());
+    }
   }
   [[nodiscard]] TernaryMatrix matrix() const { return {packed, scales, rows, cols}; }
 
@@ -147,9 +149,13 @@ TEST(Int8Matmul, EverySetGivesTheExactIntegerDot) {
   for (const std::size_t rows : {1U, 15U, 16U, 17U, 130U}) {
     for (const std::size_t cols : {1U, 3U, 4U, 17U, 64U, 65U, 384U, 1024U}) {
       std::vector<std::int8_t> weights(rows * cols);
-      for (auto& v : weights) v = static_cast<std::int8_t>(random.integer(-127, 127));
+      for (auto& v : weights) {
+        v = static_cast<std::int8_t>(random.integer(-127, 127));
+      }
       std::vector<float> scales(rows);
-      for (float& s : scales) s = std::abs(random.normal());
+      for (float& s : scales) {
+        s = std::abs(random.normal());
+      }
       const Int8Matrix w(weights, scales, rows, cols);
       for (const std::size_t m : {1U, 2U, 5U, 9U, 17U, 33U}) {
         QuantizedBatch x(reference_kernels(), random.normals(m * cols), m, cols);

@@ -149,7 +149,9 @@ TEST(Attend, IsTheSoftmaxWeightedMeanOfTheValues) {
       top = std::max(top, logits[j]);
     }
     double sum = 0.0;
-    for (double& l : logits) sum += l = std::exp(l - top);
+    for (double& l : logits) {
+      sum += l = std::exp(l - top);
+    }
     for (std::size_t d = 0; d < kDim; ++d) {
       double expected = 0.0;
       for (std::size_t j = 0; j < positions; ++j) {

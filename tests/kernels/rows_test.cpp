@@ -14,9 +14,13 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 template <class Accumulate>
 float lane_sum(std::size_t n, Accumulate accumulate) {
   float lanes[16] = {};
-  for (std::size_t i = 0; i < n; ++i) lanes[i % 16] = accumulate(lanes[i % 16], i);
+  for (std::size_t i = 0; i < n; ++i) {
+    lanes[i % 16] = accumulate(lanes[i % 16], i);
+  }
   for (std::size_t half = 8; half > 0; half /= 2) {
-    for (std::size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+    for (std::size_t l = 0; l < half; ++l) {
+      lanes[l] += lanes[l + half];
+    }
   }
   return lanes[0];
 }
@@ -31,7 +35,9 @@ TEST(RmsNorm, EverySetGivesTheDocumentedOrder) {
         lane_sum(n, [&](float sum, std::size_t i) { return std::fma(x[i], x[i], sum); });
     const float inverse = 1.0F / std::sqrt(squares / static_cast<float>(n) + 1e-5F);
     std::vector<float> expected(n);
-    for (std::size_t i = 0; i < n; ++i) expected[i] = x[i] * inverse * w[i];
+    for (std::size_t i = 0; i < n; ++i) {
+      expected[i] = x[i] * inverse * w[i];
+    }
     for (const Kernels& kernels : KernelRegistry::attainable()) {
       std::vector<float> y(n);
       kernels.rms_norm(x.data(), w.data(), n, 1e-5F, y.data());
@@ -52,7 +58,9 @@ TEST(L2Normalize, EverySetGivesUnitRowsOfTheSameBits) {
       auto y = x;
       kernels.l2_normalize(y.data(), 3, dim, 1e-6F);
       double norm = 0.0;
-      for (std::size_t i = 0; i < dim; ++i) norm += static_cast<double>(y[i]) * y[i];
+      for (std::size_t i = 0; i < dim; ++i) {
+        norm += static_cast<double>(y[i]) * y[i];
+      }
       EXPECT_NEAR(norm, 1.0, 0.02) << "dim=" << dim;
       return y;
     });
@@ -88,7 +96,9 @@ TEST(ShortConv, EverySetSumsTheTapsOldestFirst) {
       const auto x = random.normals(taps * n);
       const auto w = random.normals(taps * n);
       std::vector<const float*> rows;
-      for (std::size_t t = 0; t < taps; ++t) rows.push_back(x.data() + t * n);
+      for (std::size_t t = 0; t < taps; ++t) {
+        rows.push_back(x.data() + t * n);
+      }
       std::vector<float> expected(n);
       for (std::size_t t = 0; t < taps; ++t) {
         for (std::size_t i = 0; i < n; ++i) {
@@ -111,7 +121,9 @@ TEST(Activations, EverySetGivesTheScalarFunctions) {
     auto x = random.normals(n, 8.0F);
     const auto up = random.normals(n);
     const float special[] = {0.0F, -0.0F, 104.0F, -104.0F, 89.0F, -89.0F, kInf};
-    for (std::size_t i = 0; i < std::size(special) && i < n; ++i) x[n - 1 - i] = special[i];
+    for (std::size_t i = 0; i < std::size(special) && i < n; ++i) {
+      x[n - 1 - i] = special[i];
+    }
     std::vector<float> expected_sigmoid(n), expected_silu(n), expected_silu_mul(n);
     for (std::size_t i = 0; i < n; ++i) {
       expected_sigmoid[i] = sigmoid_f32(x[i]);
@@ -151,9 +163,13 @@ TEST(ExpSum, EverySetGivesTheScalarExpAndTheLaneSum) {
   for (const std::size_t n : kOddSizes) {
     const auto x = random.normals(n, 5.0F);
     float top = -kInf;
-    for (const float v : x) top = std::max(top, v);
+    for (const float v : x) {
+      top = std::max(top, v);
+    }
     std::vector<float> expected(n);
-    for (std::size_t i = 0; i < n; ++i) expected[i] = exp_f32(x[i] - top);
+    for (std::size_t i = 0; i < n; ++i) {
+      expected[i] = exp_f32(x[i] - top);
+    }
     const float sum = lane_sum(n, [&](float acc, std::size_t i) { return acc + expected[i]; });
     for (const Kernels& kernels : KernelRegistry::attainable()) {
       std::vector<float> p(n);

@@ -45,7 +45,9 @@ TEST(LogF32, IsWithinTwoUlp) {
     worst = std::max(worst, ulps(log_f32(x), std::log(static_cast<long double>(x))));
   }
   for (float x = 0.5F; x < 2.0F; x += 1.7e-6F) {
-    if (x == 1.0F) continue;
+    if (x == 1.0F) {
+      continue;
+    }
     worst = std::max(worst, ulps(log_f32(x), std::log(static_cast<long double>(x))));
   }
   EXPECT_LE(worst, 2.0);
@@ -80,7 +82,9 @@ TEST(ExpF64AndLogF64, AreWithinTwoUlp) {
     worst_log = std::max(worst_log, ulps(log_f64(x), std::log(static_cast<long double>(x))));
   }
   for (double x = 0.5; x < 2.0; x += 1.7e-5) {
-    if (x == 1.0) continue;
+    if (x == 1.0) {
+      continue;
+    }
     worst_log = std::max(worst_log, ulps(log_f64(x), std::log(static_cast<long double>(x))));
   }
   EXPECT_LE(worst_log, 2.0);

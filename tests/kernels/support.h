@@ -33,7 +33,9 @@ class Random {
   int integer(int low, int high) { return std::uniform_int_distribution<int>(low, high)(engine_); }
   std::vector<float> normals(std::size_t n, float deviation = 1.0F) {
     std::vector<float> values(n);
-    for (float& v : values) v = normal(deviation);
+    for (float& v : values) {
+      v = normal(deviation);
+    }
     return values;
   }
 
@@ -49,7 +51,9 @@ inline float to_bf16_exact(float x) {
 template <class T>
 [[nodiscard]] ::testing::AssertionResult same_bytes(const std::vector<T>& expected,
                                                     const std::vector<T>& found) {
-  if (expected.size() != found.size()) return ::testing::AssertionFailure() << "sizes differ";
+  if (expected.size() != found.size()) {
+    return ::testing::AssertionFailure() << "sizes differ";
+  }
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (std::memcmp(&expected[i], &found[i], sizeof(T)) != 0) {
       return ::testing::AssertionFailure()

@@ -19,7 +19,9 @@ TEST(ThreadPool, RunsEveryBlockOnce) {
     for (const std::size_t blocks : {0U, 1U, 2U, 7U, 100U}) {
       std::vector<int> runs(blocks);
       pool.parallel_for(blocks, [&](std::size_t b) { ++runs[b]; });
-      for (const int n : runs) EXPECT_EQ(n, 1);
+      for (const int n : runs) {
+        EXPECT_EQ(n, 1);
+      }
     }
   }
 }
@@ -34,7 +36,9 @@ TEST(ThreadPool, ResultsOfOneJobAreSeenByTheNext) {
                       [&](std::size_t b) { next[b] = values[(b + 17) % values.size()] + 1; });
     values = next;
   }
-  for (const std::size_t v : values) EXPECT_EQ(v, 2000U);
+  for (const std::size_t v : values) {
+    EXPECT_EQ(v, 2000U);
+  }
 }
 
 TEST(ThreadPool, WorksAgainAfterItsWorkersFellAsleep) {
@@ -65,7 +69,9 @@ TEST(ThreadPool, EndsWhileItsWorkersSpinOrSleep) {
     std::atomic<int> runs{0};
     pool.parallel_for(static_cast<std::size_t>(round % 4), [&](std::size_t) { ++runs; });
     EXPECT_EQ(runs, round % 4);
-    if (round % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (round % 50 == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 }
 

@@ -10,7 +10,13 @@ readonly acknowledged=$directory/acknowledged
 for ((i = 1; i <= kills; ++i)); do
   "$writer" write "$directory/bank" "$acknowledged" &
   pid=$!
-  # 0 to 63 ms: from before the store is open to many writes later.
+  # Every fourth kill may come before the store is open; the others wait for a first promise.
+  before=$(stat -c %s "$acknowledged")
+  if ((i % 4)); then
+    until (($(stat -c %s "$acknowledged") > before)) || ! kill -0 "$pid" 2>/dev/null; do
+      sleep 0.005
+    done
+  fi
   sleep "0.0$(printf '%02d' $((RANDOM % 64)))"
   kill -KILL "$pid" 2>/dev/null || true
   wait "$pid" 2>/dev/null || true

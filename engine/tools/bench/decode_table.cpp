@@ -42,8 +42,8 @@ std::string acceptance_text(const GenerationStats& s) {
 }
 
 std::string rounds_text(const GenerationStats& s) {
-  return std::to_string(s.rounds) + "+" + std::to_string(s.ar_rounds) + " t" +
-         std::to_string(s.trips) + " r" + std::to_string(s.resumes);
+  return std::to_string(s.rounds) + " + " + std::to_string(s.ar_rounds) + " plain, trips " +
+         std::to_string(s.trips) + ", resumes " + std::to_string(s.resumes);
 }
 
 std::string by_position(const GenerationStats& s) {
@@ -65,7 +65,7 @@ UnitCosts measure_costs(const Part& part, std::size_t threads) {
   const UnitCosts costs{spread_of(ratios(seconds[1], seconds[0])),
                         spread_of(ratios(seconds[2], seconds[0]))};
   part.context.report.row({"draft only", std::to_string(threads), "-",
-                           with_range(spread_of(inverse(seconds[1], 1.0)), 1),
+                           with_range(spread_of(inverse(seconds[1], 1.0)), 0),
                            "c = " + with_range(costs.c, 3), "-", "-", "-"});
   if (threads > 1) {
     part.context.report.figure(
@@ -107,7 +107,7 @@ void decode_prompt(const Part& part, const std::string& name, const std::vector<
         projected_speedup(s.alpha(), options.k, costs.c.median, costs.v.median);
     report.row({name + ", " + modes[i].name, plain ? "-" : std::to_string(threads),
                 plain ? "-" : std::to_string(modes[i].speculation.k),
-                with_range(spread_of(inverse(results[i].seconds_per_token, 1.0)), 1),
+                with_range(spread_of(inverse(results[i].seconds_per_token, 1.0)), 0),
                 with_range(speedups.back(), 2), fixed_k ? fixed(projected, 2) : "-",
                 acceptance_text(s), plain ? "-" : rounds_text(s)});
   }
@@ -172,7 +172,7 @@ void forced_rows(const Part& part, const std::vector<TokenId>& prompt, const Uni
     }
   }
   const auto tokens = static_cast<double>(options.decode_tokens);
-  report.row({"AR target, model alone", "-", "-", with_range(spread_of(inverse(plain, tokens)), 1),
+  report.row({"AR target, model alone", "-", "-", with_range(spread_of(inverse(plain, tokens)), 0),
               "1.00", "-", "-", "-"});
   for (const Ceiling& ceiling : ceilings) {
     const Spread speedup = spread_of(ratios(plain, ceiling.seconds));
@@ -180,7 +180,7 @@ void forced_rows(const Part& part, const std::vector<TokenId>& prompt, const Uni
     const double projected = projected_speedup(ceiling.last.alpha(), options.k,
                                                full_copy ? 1.0 : costs.c.median, costs.v.median);
     report.row({ceiling.name, "1", std::to_string(options.k),
-                with_range(spread_of(inverse(ceiling.seconds, tokens)), 1), with_range(speedup, 2),
+                with_range(spread_of(inverse(ceiling.seconds, tokens)), 0), with_range(speedup, 2),
                 fixed(projected, 2),
                 fixed(ceiling.last.alpha(), 3) + " " + std::to_string(ceiling.last.accepted) + "/" +
                     std::to_string(ceiling.last.proposed),
@@ -203,9 +203,15 @@ void decode_dtype(const BenchContext& context, const BenchModel& model, WeightsD
       context, model, build_weights(*model.source, dtype), f32 ? "f32" : "bf16", f32 ? "" : "_bf16",
       {}};
   part.options.max_seq = std::min<std::size_t>(1024, config.max_seq);
-  context.report.table(
-      "B3  decoding, weights " + part.dtype + "; " + model.description,
-      {"path", "draft threads", "K", "tok/s", "vs AR", "projected", "alpha", "rounds+plain"});
+  context.report.table("B3  decoding, weights " + part.dtype + "; " + model.description,
+                       {{"path", 32},
+                        {"thr", 3},
+                        {"K", 2},
+                        {"tok/s", 18},
+                        {"vs AR", 24},
+                        {"proj.", 5},
+                        {"alpha", 13},
+                        {"rounds", 0}});
   const auto random = random_prompt(kRandomPromptTokens, config.vocab_size, kPromptSeed);
   UnitCosts single;
   for (std::size_t threads = 1; threads <= context.options.draft_threads; ++threads) {

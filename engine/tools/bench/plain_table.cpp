@@ -56,7 +56,12 @@ void bench_plain(const BenchContext& context, const BenchModel& model) {
 
   Report& report = context.report;
   report.table("Plain decoding, one token a pass; " + model.description,
-               {"path", "threads", "tok/s", "GMAC/s", "weight GB/s", "vs f32 1 thread"});
+               {{"path", 16},
+                {"threads", 7},
+                {"tok/s", 24},
+                {"GMAC/s", 8},
+                {"weight GB/s", 11},
+                {"vs f32, 1 thread", 18}});
   const auto row = [&](const char* name, const char* threads, const Spread& rate, double token,
                        const std::string& ratio) {
     report.row({name, threads, with_range(rate, 1), fixed(rate.median * macs * 1e-9, 2),

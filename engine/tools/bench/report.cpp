@@ -5,14 +5,12 @@
 #include <iomanip>
 #include <ostream>
 #include <sstream>
+#include <utility>
 
 #include "engine/model/json_reader.h"
 
 namespace spel::engine::tools {
 namespace {
-
-constexpr std::size_t kFirstColumn = 34;
-constexpr std::size_t kColumn = 18;
 
 /// JSON has no infinity and no NaN.
 std::string json_number(double value) {
@@ -24,12 +22,13 @@ std::string json_number(double value) {
   return text.str();
 }
 
-void print_cells(const std::vector<std::string>& cells, std::ostream& out) {
+/// The first column is flush left, the others right, two blanks apart.
+void print_cells(const std::vector<std::string>& cells, const std::vector<Column>& columns,
+                 std::ostream& out) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::size_t width = i == 0 ? kFirstColumn : kColumn;
-    // A cell wider than its column still keeps apart from the next one.
-    const std::string pad(cells[i].size() < width ? width - cells[i].size() : 1, ' ');
-    out << (i == 0 ? "  " + cells[i] + pad : pad + cells[i]);
+    const std::size_t width = i < columns.size() ? columns[i].width : 0;
+    const std::string pad(width - std::min(width, cells[i].size()), ' ');
+    out << "  " << (i == 0 ? cells[i] + pad : pad + cells[i]);
   }
   out << "\n" << std::flush;
 }
@@ -47,17 +46,22 @@ std::string with_range(const Spread& spread, int digits) {
          fixed(spread.high, digits) + "]";
 }
 
-void Report::table(const std::string& title, const std::vector<std::string>& columns) {
+void Report::table(const std::string& title, std::vector<Column> columns) {
   if (json_) {
     return;
   }
+  columns_ = std::move(columns);
+  std::vector<std::string> names;
+  for (const Column& column : columns_) {
+    names.push_back(column.name);
+  }
   streams_.out << "\n" << title << "\n";
-  print_cells(columns, streams_.out);
+  print_cells(names, columns_, streams_.out);
 }
 
 void Report::row(const std::vector<std::string>& cells) {
   if (!json_) {
-    print_cells(cells, streams_.out);
+    print_cells(cells, columns_, streams_.out);
   }
 }
 

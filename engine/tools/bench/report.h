@@ -19,6 +19,12 @@ struct Figure {
   std::vector<std::pair<std::string, std::string>> fields;
 };
 
+/// A column of a table: its heading and how many characters it takes.
+struct Column {
+  std::string name;
+  std::size_t width;
+};
+
 /// `value` with `digits` decimals.
 [[nodiscard]] std::string fixed(double value, int digits);
 /// "1.02 [0.98-1.05]": the median and how far single runs strayed.
@@ -29,7 +35,7 @@ class Report {
   Report(ToolStreams streams, bool json) : streams_(streams), json_(json) {}
 
   /// Starts a table; later rows line up under its columns. Text only.
-  void table(const std::string& title, const std::vector<std::string>& columns);
+  void table(const std::string& title, std::vector<Column> columns);
   void row(const std::vector<std::string>& cells);
   /// A line under the table. Text only.
   void line(const std::string& text);
@@ -43,6 +49,7 @@ class Report {
  private:
   ToolStreams streams_;
   bool json_;
+  std::vector<Column> columns_;  ///< Of the table being printed.
 };
 
 }  // namespace spel::engine::tools

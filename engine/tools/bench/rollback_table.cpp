@@ -87,7 +87,8 @@ void bench_rollback(const BenchContext& context, const BenchModel& model) {
   const Spread copy = spread_of(scaled(copies, 1e6));
   const Spread ratio = spread_of(ratios(copies, rollbacks));
   Report& report = context.report;
-  report.table("B4  taking tokens back; " + model.description, {"path", "time", "ratio"});
+  report.table("B4  taking tokens back; " + model.description,
+               {{"path", 32}, {"time", 26}, {"ratio", 8}});
   report.row({"rollback: move an index", with_range(rollback, 2) + " ns", "1"});
   report.row({"copying the KV cache, " + fixed(static_cast<double>(bytes) / (1 << 20), 2) + " MiB",
               with_range(copy, 1) + " us", fixed(ratio.median, 0)});

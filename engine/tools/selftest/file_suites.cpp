@@ -1,4 +1,4 @@
-// [5] the BLAS path, [7] weights through a file.
+// [7] weights through a file.
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -52,10 +52,6 @@ std::size_t argmax_agreement(std::span<const float> found, std::span<const float
 }
 
 }  // namespace
-
-void check_fast_path(const SuiteContext& /*context*/, Checks& checks) {
-  checks.skip("numerics=fast is not in this build");
-}
 
 void check_round_trip(const SuiteContext& context, Checks& checks) {
   constexpr std::uint64_t kSeed = 7;

@@ -1,7 +1,6 @@
 #include "engine/model/weights.h"
 
-#include <chrono>
-#include <cmath>
+#include <ctime>
 #include <gtest/gtest.h>
 
 #include "engine/model/convert.h"
@@ -79,11 +78,11 @@ TEST(LoadModel, TheIdentityIsOfTheFileAndStable) {
 }
 
 TEST(LoadModel, EveryCheckTogetherStaysFast) {
-  // Checks make loaders slow unnoticed; without optimisation or next to a sanitizer the bound is
-  // loose, and so it only catches what costs per weight.
-  const auto start = std::chrono::steady_clock::now();
+  // Checks make loaders slow unnoticed. Processor time, so that a busy machine does not matter; the
+  // bound leaves room for sanitizers and catches what costs per weight.
+  const std::clock_t start = std::clock();
   (void)load_model(kShippedModel, WeightsDtype::kBf16);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5.0);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST(Bench, RefusesWhatItDoesNotUnderstand) {
     EXPECT_EQ(run.status, kToolBadUsage) << run.err;
     EXPECT_NE(run.err.find(bad.named), std::string::npos) << run.err;
   }
-  for (const char* name : {"SPEL_BENCH_K", "SPEL_DRAFT_THREADS"}) {
+  for (const char* name : {"SPEL_BENCH_K", "SPEL_SPEC_K", "SPEL_DRAFT_THREADS"}) {
     for (const char* value : {"0", "17", "four"}) {
       const ScopedVariable variable(name, value);
       const ToolRun run = quick_bench({"--only", "rollback"});

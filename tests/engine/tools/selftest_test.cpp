@@ -58,10 +58,10 @@ TEST(Selftest, RefusesWhatItDoesNotUnderstand) {
     EXPECT_EQ(run.status, kToolBadUsage);
     EXPECT_NE(run.err.find(bad.named), std::string::npos) << run.err;
   }
-  const ScopedVariable kernel("SPEL_KERNEL", "mmx");
+  const ScopedVariable kernel("SPEL_ISA", "mmx");
   const ToolRun run = run_tool(&selftest_main, {"--random", "--only", "1"});
   EXPECT_EQ(run.status, kToolBadUsage);
-  EXPECT_NE(run.err.find("SPEL_KERNEL"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("SPEL_ISA"), std::string::npos) << run.err;
 }
 
 TEST(Selftest, AMissingModelFails) {

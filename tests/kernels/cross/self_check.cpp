@@ -45,7 +45,9 @@ class Inputs {
   }
   std::vector<float> bf16_floats(std::size_t n) {
     std::vector<float> values(n);
-    for (float& v : values) v = static_cast<float>(static_cast<int>(next() & 0xFFU) - 128) / 64;
+    for (float& v : values) {
+      v = static_cast<float>(static_cast<int>(next() & 0xFFU) - 128) / 64;
+    }
     return values;
   }
 
@@ -103,8 +105,9 @@ void check_int8(const Kernels& kernels, Hash& hash) {
                 [&](Inputs& inputs, std::size_t rows, std::size_t cols, std::size_t m,
                     const QuantizedRows& x, std::vector<float>& y) {
                   std::vector<std::int8_t> w(rows * cols);
-                  for (auto& v : w)
+                  for (auto& v : w) {
                     v = static_cast<std::int8_t>(static_cast<int>(inputs.next() % 255) - 127);
+                  }
                   const Int8Matrix matrix(w, inputs.floats(rows), rows, cols);
                   kernels.matmul(pool, matrix, x, m, y.data(), rows);
                 });
@@ -116,7 +119,9 @@ void check_ternary(const Kernels& kernels, TernaryKernel kernel, Hash& hash) {
                 [&](Inputs& inputs, std::size_t rows, std::size_t cols, std::size_t m,
                     const QuantizedRows& x, std::vector<float>& y) {
                   std::vector<std::uint8_t> w(rows * cols / 4);
-                  for (auto& v : w) v = static_cast<std::uint8_t>(inputs.next());
+                  for (auto& v : w) {
+                    v = static_cast<std::uint8_t>(inputs.next());
+                  }
                   const TernaryMatrix matrix(w, inputs.floats(rows), rows, cols);
                   kernels.matmul(pool, matrix, x, m, y.data(), rows, kernel);
                 });
@@ -219,7 +224,9 @@ int run_checks() {
     for (const Kernels& kernels : KernelRegistry::attainable()) {
       Hash found;
       check.run(kernels, found);
-      if (found.value() == expected.value()) continue;
+      if (found.value() == expected.value()) {
+        continue;
+      }
       std::printf("%s differs on %s\n", check.name, std::string(kernels.variant()).c_str());
       agree = false;
     }

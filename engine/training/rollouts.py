@@ -1,0 +1,162 @@
+"""Text written by the target itself, on which its draft will be judged.
+
+    python3 rollouts.py --target RUN/target.pt --out RUN/rollouts.pt --tokens 400000
+
+A draft is accepted or not on the target's own text, greedy or sampled, so part of what it is
+distilled on is such text. Prompts are prose, NoteBank sequences cut after a question, and a few
+random characters. The result is a table of sequences of one length.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from backend import set_threads
+from config import HEAD_DIM, ModelConfig
+from corpus import Corpus
+from export import load_weights
+from fused import FusedModel, _p
+from notebank_data import NoteBankGenerator
+from params import Parameters
+
+_TEMPERATURES = (
+    0.0,
+    0.0,
+    0.0,
+    0.7,
+    0.8,
+    0.8,
+    1.0,
+    1.0,
+)  # one for every eighth of the rows
+
+
+class FusedDecoder:
+    """A batch (a multiple of 32) of sequences in lock step, in bf16, with the fused kernels."""
+
+    def __init__(self, model: FusedModel, batch: int, max_len: int) -> None:
+        self.m, self.batch, self.max_len, self.at = model, batch, max_len, 0
+        config = model.config
+        heads, d = config.n_heads, config.d_model
+        self.state, self.past, self.gates = {}, {}, {}
+        self.keys, self.values = {}, {}
+        for i in range(config.n_layers):
+            if config.is_attention(i):
+                shape = (batch, heads, max_len, HEAD_DIM)
+                self.keys[i] = torch.empty(shape, dtype=torch.bfloat16)
+                self.values[i] = torch.empty(shape, dtype=torch.bfloat16)
+            else:
+                self.state[i] = torch.zeros(batch, heads, HEAD_DIM, HEAD_DIM)
+                self.past[i] = torch.zeros(2, batch, d)
+                self.gates[i] = torch.sigmoid(model.p[f"{i}.gates"]).view(2, heads).contiguous()
+
+    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Logits [batch, vocab] after these tokens."""
+        m, config, lib = self.m, self.m.config, self.m.lib
+        heads = config.n_heads
+        x, y = m.p["embed"][tokens], None
+        out = torch.empty(self.batch, config.d_model, dtype=torch.bfloat16)
+        for i in range(config.n_layers):
+            x, h, _ = m._norm(x, y, f"{i}.norm1")
+            if i in self.state:
+                taps, past, now = m.p[f"{i}.conv"], self.past[i], h.float()
+                h = (now * taps[2] + past[1] * taps[1] + past[0] * taps[0]).to(torch.bfloat16)
+                self.past[i] = torch.stack([past[1], now])
+                qkv = m._times(h, f"{i}.qkv")
+                lib.delta_step(
+                    _p(qkv), self.batch, heads, _p(self.gates[i][0]), _p(self.gates[i][1]),
+                    _p(self.state[i]), _p(out),
+                )  # fmt: skip
+            else:
+                qkv = m._times(h, f"{i}.qkv")
+                lib.attention_step(
+                    _p(qkv), self.batch, heads, ctypes.c_float(config.attn_logit_scale),
+                    _p(m._cos[self.at]), _p(m._sin[self.at]), _p(self.keys[i]),
+                    _p(self.values[i]), self.max_len, self.at, _p(out),
+                )  # fmt: skip
+            x, y = m._mlp_forward(i, {"x1": x, "read": out})
+        _, h, _ = m._norm(x, y, "final_norm")
+        self.at += 1
+        return m._times(h, "head").float()
+
+
+def prompts(corpus: Corpus, rng: np.random.Generator, rows: int, length: int) -> np.ndarray:
+    """Half prose, half NoteBank text that ends in a question."""
+    result = corpus.rows(rng, rows, length)
+    generator = NoteBankGenerator(corpus.words, corpus.prose_strings(), int(rng.integers(1 << 62)))
+    kinds = ("scatter", "document", "overwrite", "replay", "wrong_note")
+    for row in result[rows // 2 :]:
+        kind = generator.rng.choice(kinds)
+        width = generator.rng.choice((2, 2, 3))
+        if kind == "document":
+            key = f"{generator.rng.randrange(10**width):0{width}d}"
+            text = generator.document_prompt(key, generator.value())
+            text = text[len(text) - min(length, len(text)) :].rjust(length)
+        else:
+            keys = generator.rng.randint(1, max(1, min(8, length // 32)))
+            separator = generator.rng.choice((" ", "; "))
+            text, _ = generator.probe(length, keys, kind, width, separator)
+        row[:] = np.frombuffer(text.encode("ascii", "replace"), np.uint8)
+    rng.shuffle(result)  # every temperature gets every kind
+    return result
+
+
+def write_texts(
+    model: FusedModel, corpus: Corpus, seed: int, rows: int, prompt_length: int, length: int
+) -> torch.Tensor:
+    """``rows`` sequences of ``length`` tokens: a prompt and what the target makes of it."""
+    rng = np.random.default_rng([seed, prompt_length])
+    generator = torch.Generator().manual_seed(seed)
+    start = torch.from_numpy(prompts(corpus, rng, rows, prompt_length).astype(np.int64))
+    heat = torch.tensor(_TEMPERATURES).repeat_interleave(rows // len(_TEMPERATURES))[:, None]
+    decoder = FusedDecoder(model, rows, length)
+    tokens = torch.empty(rows, length, dtype=torch.long)
+    tokens[:, :prompt_length] = start
+    for t in range(length - 1):
+        logits = decoder.step(tokens[:, t])
+        if t + 1 < prompt_length:
+            continue
+        noise = -torch.log(-torch.log(torch.rand(logits.shape, generator=generator) + 1e-9))
+        tokens[:, t + 1] = (logits + heat * noise).argmax(1)
+    return tokens.to(torch.uint8)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    here = Path(__file__).parent
+    parser.add_argument("--config", type=Path, default=here / "configs" / "spel-21m.json")
+    parser.add_argument("--data", type=Path, default=here / "work" / "data")
+    parser.add_argument("--target", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--tokens", type=int, default=400_000, help="characters to generate")
+    parser.add_argument("--length", type=int, default=512)
+    parser.add_argument("--rows", type=int, default=256, help="at once, a multiple of 32")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    set_threads(args.threads)
+    config = json.loads(args.config.read_text())
+    corpus = Corpus(args.data, config["data"]["mix"], config["data"]["held_out"])
+    parameters = Parameters(ModelConfig.load(args.config))
+    load_weights(args.target, parameters)
+    model = FusedModel(parameters)
+    tables, written, seed, start = [], 0, config["seed"], time.monotonic()
+    while written < args.tokens:
+        prompt_length = (128, 384, 256)[len(tables) % 3]
+        seed += 1
+        tables.append(write_texts(model, corpus, seed, args.rows, prompt_length, args.length))
+        written += args.rows * (args.length - prompt_length)
+        torch.save(torch.cat(tables), args.out)
+        rate = written / (time.monotonic() - start)
+        print(f"{written} tokens written, {rate:.0f} a second", flush=True)
+
+
+if __name__ == "__main__":
+    main()
