@@ -1,44 +1,45 @@
 #include "memory/block_dots.h"
 
-#include <algorithm>
 #include <array>
-
-#include "memory/bf16.h"
+#include <cstring>
 
 namespace spel::memory {
 namespace {
 
-/// Queries looked at in one go over a block: their sums stay in registers.
-constexpr std::size_t kQueriesAtOnce = 4;
+// One block row as a vector: the compiler splits it into whatever registers the target has.
+using Halves = std::uint16_t [[gnu::vector_size(kBlockRows * sizeof(std::uint16_t))]];
+using Words = std::uint32_t [[gnu::vector_size(kBlockRows * sizeof(std::uint32_t))]];
+using Floats = float [[gnu::vector_size(kBlockRows * sizeof(float))]];
 
 template <std::size_t queries_at_once>
 [[gnu::always_inline]] inline void dots(const std::uint16_t* block, const float* queries,
                                         std::size_t dim, float* out) {
-  std::array<std::array<float, kBlockRows>, queries_at_once> sums{};
+  std::array<Floats, queries_at_once> sums{};
   for (std::size_t i = 0; i < dim; ++i) {
-    std::array<float, kBlockRows> row;
-    for (std::size_t lane = 0; lane < kBlockRows; ++lane) {
-      row[lane] = from_bf16(block[i * kBlockRows + lane]);
-    }
+    Halves halves;
+    std::memcpy(&halves, block + i * kBlockRows, sizeof(halves));
+    const Words words = __builtin_convertvector(halves, Words) << 16U;
+    Floats row;
+    std::memcpy(&row, &words, sizeof(row));
     for (std::size_t q = 0; q < queries_at_once; ++q) {
-      const float query = queries[q * dim + i];
-      for (std::size_t lane = 0; lane < kBlockRows; ++lane) {
-        sums[q][lane] += query * row[lane];
-      }
+      sums[q] += row * queries[q * dim + i];
     }
   }
   for (std::size_t q = 0; q < queries_at_once; ++q) {
-    std::copy(sums[q].begin(), sums[q].end(), out + q * kBlockRows);
+    std::memcpy(out + q * kBlockRows, &sums[q], sizeof(Floats));
   }
 }
 
 [[gnu::always_inline]] inline void all_dots(const std::uint16_t* block, const float* queries,
                                             std::size_t count, std::size_t dim, float* out) {
   std::size_t done = 0;
-  for (; done + kQueriesAtOnce <= count; done += kQueriesAtOnce) {
-    dots<kQueriesAtOnce>(block, queries + done * dim, dim, out + done * kBlockRows);
+  for (; done + 4 <= count; done += 4) {
+    dots<4>(block, queries + done * dim, dim, out + done * kBlockRows);
   }
-  for (; done < count; ++done) {
+  for (; done + 2 <= count; done += 2) {
+    dots<2>(block, queries + done * dim, dim, out + done * kBlockRows);
+  }
+  if (done < count) {
     dots<1>(block, queries + done * dim, dim, out + done * kBlockRows);
   }
 }

@@ -25,16 +25,15 @@ void keep_best(std::vector<Match>& matches, std::size_t count) {
 
 /// sums[q][anchor]: the best of, over the places the last token may stand at, the likeness of the
 /// query's tokens to the anchors before it. Tokens that fall before the first anchor add nothing.
-float align(std::span<const float> sums, std::size_t tokens) {
-  float best = -std::numeric_limits<float>::infinity();
-  for (std::size_t last = 0; last < kAnchors; ++last) {
-    float total = 0.0F;
-    for (std::size_t back = 0; back < std::min(tokens, last + 1); ++back) {
-      total += sums[(tokens - 1 - back) * kAnchors + last - back];
+float align(const float* sums, std::size_t tokens) {
+  std::array<float, kAnchors> totals{};
+  for (std::size_t back = 0; back < tokens; ++back) {
+    const float* row = sums + (tokens - 1 - back) * kAnchors;
+    for (std::size_t last = back; last < kAnchors; ++last) {
+      totals[last] += row[last - back];
     }
-    best = std::max(best, total);
   }
-  return best / static_cast<float>(tokens);
+  return *std::max_element(totals.begin(), totals.end()) / static_cast<float>(tokens);
 }
 
 }  // namespace
@@ -63,9 +62,9 @@ void SketchIndex::remove(NoteId id) {
 
 float SketchIndex::best_alignment(std::size_t slot, std::span<const float> query) const {
   const std::size_t tokens = query.size() / kSketchCoordinates;
-  std::array<float, kAnchors * kAnchors> sums{};
+  std::array<float, kAnchors * kAnchors> sums;  // NOLINT: the first `tokens` rows are written.
   dots_(&blocks_[slot * kBlock], query.data(), tokens, kSketchCoordinates, sums.data());
-  return align(sums, tokens);
+  return align(sums.data(), tokens);
 }
 
 std::vector<Match> SketchIndex::search(std::span<const float> query, std::size_t top) const {

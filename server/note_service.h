@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "memory/note_bank.h"
 #include "memory/writer.h"
+#include "proto/error_body.h"
 #include "proto/notebank.h"
 #include "server/net.h"
 

@@ -45,7 +45,7 @@ std::int64_t note_id_of(const Request& request) {
   return id;
 }
 
-proto::BankView to_view(const memory::BankInfo& bank) {
+proto::BankView bank_view(const memory::BankInfo& bank) {
   return {bank.name, bank.model, bank.notes, bank.bytes, bank.created};
 }
 
@@ -54,7 +54,7 @@ Task<void> list_banks(HandlerContext /*context*/, Exchange& exchange, NoteServic
       co_await offload(notes.pool(), exchange.executor(), [&] { return notes.bank().banks(); });
   std::vector<proto::BankView> views;
   for (const memory::BankInfo& bank : banks) {
-    views.push_back(to_view(bank));
+    views.push_back(bank_view(bank));
   }
   (void)co_await exchange.send(json_response(proto::banks_response(views)));
 }
@@ -63,7 +63,7 @@ Task<void> get_bank(HandlerContext /*context*/, Exchange& exchange, NoteService&
   const std::string name = bank_of(exchange.request());
   const memory::BankInfo bank =
       co_await offload(notes.pool(), exchange.executor(), [&] { return notes.bank().bank(name); });
-  (void)co_await exchange.send(json_response(proto::bank_response(to_view(bank))));
+  (void)co_await exchange.send(json_response(proto::bank_response(bank_view(bank))));
 }
 
 Task<void> delete_bank(HandlerContext /*context*/, Exchange& exchange, NoteService& notes) {
