@@ -27,13 +27,21 @@ void keep_best(std::vector<Match>& matches, std::size_t count) {
 /// query's tokens to the anchors before it. Tokens that fall before the first anchor add nothing.
 float align(const float* sums, std::size_t tokens) {
   std::array<float, kAnchors> totals{};
+  // Zeros before each row stand for the anchors there are not; fixed lengths make vectors of it.
+  std::array<float, 2 * kAnchors> padded{};
   for (std::size_t back = 0; back < tokens; ++back) {
-    const float* row = sums + (tokens - 1 - back) * kAnchors;
-    for (std::size_t last = back; last < kAnchors; ++last) {
-      totals[last] += row[last - back];
+    std::copy_n(sums + (tokens - 1 - back) * kAnchors, kAnchors, padded.begin() + kAnchors);
+    const float* shifted = padded.data() + kAnchors - back;
+    for (std::size_t last = 0; last < kAnchors; ++last) {
+      totals[last] += shifted[last];
     }
   }
-  return *std::max_element(totals.begin(), totals.end()) / static_cast<float>(tokens);
+  for (std::size_t half = kAnchors / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) {
+      totals[i] = std::max(totals[i], totals[i + half]);
+    }
+  }
+  return totals[0] / static_cast<float>(tokens);
 }
 
 }  // namespace
@@ -60,10 +68,11 @@ void SketchIndex::remove(NoteId id) {
   blocks_.resize(last * kBlock);
 }
 
-float SketchIndex::best_alignment(std::size_t slot, std::span<const float> query) const {
-  const std::size_t tokens = query.size() / kSketchCoordinates;
+float SketchIndex::best_alignment(std::size_t slot, std::span<const float> query,
+                                  std::size_t dim) const {
+  const std::size_t tokens = query.size() / dim;
   std::array<float, kAnchors * kAnchors> sums;  // NOLINT: the first `tokens` rows are written.
-  dots_(&blocks_[slot * kBlock], query.data(), tokens, kSketchCoordinates, sums.data());
+  dots_(&blocks_[slot * kBlock], query.data(), tokens, dim, sums.data());
   return align(sums.data(), tokens);
 }
 
@@ -73,12 +82,16 @@ std::vector<Match> SketchIndex::search(std::span<const float> query, std::size_t
   if (tokens == 0) {
     return {};
   }
-  const auto last_tokens = [&](std::size_t count) {
-    return query.last(std::min(count, tokens) * kSketchCoordinates);
-  };
+  const auto all = query.last(tokens * kSketchCoordinates);
+  const std::size_t coarse_tokens = std::min(kCoarseTokens, tokens);
+  std::vector<float> coarse;
+  for (std::size_t t = tokens - coarse_tokens; t < tokens; ++t) {
+    const auto sketch = all.subspan(t * kSketchCoordinates, kCoarseCoordinates);
+    coarse.insert(coarse.end(), sketch.begin(), sketch.end());
+  }
   std::vector<Match> matches(ids_.size());
   for (std::size_t slot = 0; slot < ids_.size(); ++slot) {
-    matches[slot] = {static_cast<NoteId>(slot), best_alignment(slot, last_tokens(kCoarseTokens))};
+    matches[slot] = {static_cast<NoteId>(slot), best_alignment(slot, coarse, kCoarseCoordinates)};
   }
   const std::size_t shortlist = std::min(std::max(kRerank, top), matches.size());
   std::nth_element(matches.begin(), matches.begin() + static_cast<std::ptrdiff_t>(shortlist),
@@ -89,7 +102,7 @@ std::vector<Match> SketchIndex::search(std::span<const float> query, std::size_t
   matches.resize(shortlist);
   for (Match& match : matches) {
     const auto slot = static_cast<std::size_t>(match.id);
-    match = {ids_[slot], best_alignment(slot, last_tokens(tokens))};
+    match = {ids_[slot], best_alignment(slot, all, kSketchCoordinates)};
   }
   keep_best(matches, top);
   return matches;

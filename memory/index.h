@@ -27,17 +27,20 @@ class SketchIndex {
   [[nodiscard]] std::size_t size() const noexcept { return ids_.size(); }
 
   /// `query` is [tokens][kSketchCoordinates], oldest token first, its last one what the text would
-  /// go on from. Two rounds: the last kCoarseTokens against everything, then all of them, each
-  /// against the anchor at its own distance, for the best kRerank. The `top` best, best first.
+  /// go on from. Two rounds: the first kCoarseCoordinates of the last kCoarseTokens against
+  /// every note, then all of all tokens against the best kRerank. The `top` best, best first.
   [[nodiscard]] std::vector<Match> search(std::span<const float> query, std::size_t top) const;
 
   static constexpr std::size_t kCoarseTokens = 2;
+  static constexpr std::size_t kCoarseCoordinates = 16;
   static constexpr std::size_t kRerank = 256;
 
  private:
   static constexpr std::size_t kBlock = kSketchCoordinates * kAnchors;
 
-  [[nodiscard]] float best_alignment(std::size_t slot, std::span<const float> query) const;
+  /// `query` is [tokens][dim]: the first `dim` coordinates of each.
+  [[nodiscard]] float best_alignment(std::size_t slot, std::span<const float> query,
+                                     std::size_t dim) const;
 
   BlockDots dots_ = select_block_dots();
   std::vector<std::uint16_t> blocks_;  ///< [notes][kSketchCoordinates][kAnchors]
