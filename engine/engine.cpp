@@ -11,27 +11,13 @@
 #include <vector>
 
 #include "config/base/error.h"
+#include "engine/capture_runner.h"
 #include "engine/step.h"
 #include "engine/tokenizer.h"
+#include "engine/wake_signal.h"
 
 namespace spel::engine {
 namespace {
-
-/// Wakes the engine thread. Streams hold it too, so it may outlive the engine.
-class WakeSignal {
- public:
-  void notify() {
-    {
-      const std::lock_guard lock(mutex);
-      raised = true;
-    }
-    changed.notify_one();
-  }
-
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool raised = false;
-};
 
 struct Waiting {
   GenerationRequest request;
@@ -53,7 +39,9 @@ class Engine::Impl {
         target_(std::move(target)),
         draft_(std::move(draft)),
         tokenizer_(std::move(tokenizer)),
-        stepper_(checked(config_, *target_, draft_.get()), *target_, draft_.get(), *tokenizer_) {
+        stepper_(checked(config_, *target_, draft_.get()), *target_, draft_.get(), *tokenizer_),
+        captures_(dynamic_cast<HybridCausalModel*>(target_.get())) {
+    state_bytes_ = captures_.state_bytes();
     for (std::size_t i = 0; i < config_.sequences; ++i) {
       sequences_.push_back(std::make_unique<Sequence>(*target_, draft_.get(), config_.k_max));
       state_bytes_ += sequences_.back()->target_state->bytes();
@@ -97,6 +85,31 @@ class Engine::Impl {
     return SubmitStatus::kAccepted;
   }
 
+  SubmitStatus capture(CaptureRequest request, CaptureDone done) {
+    if (captures_.shape().channels == 0) {
+      throw Error(ErrorCode::kInvalidArgument, "this model has no recurrent layers to capture");
+    }
+    if (request.tokens.empty() || request.tokens.size() > target_->max_seq()) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "a capture reads 1 to max_seq = " + std::to_string(target_->max_seq()) +
+                      " tokens; asked for " + std::to_string(request.tokens.size()));
+    }
+    check_vocabulary(request.tokens);
+    {
+      const std::lock_guard lock(mutex_);
+      if (draining_) {
+        return SubmitStatus::kDraining;
+      }
+      if (!captures_.submit(std::move(request), std::move(done))) {
+        return SubmitStatus::kQueueFull;
+      }
+    }
+    wake_->notify();
+    return SubmitStatus::kAccepted;
+  }
+
+  [[nodiscard]] CaptureShape capture_shape() const noexcept { return captures_.shape(); }
+
   void begin_drain() {
     const std::lock_guard lock(mutex_);
     draining_ = true;
@@ -112,6 +125,7 @@ class Engine::Impl {
       const std::lock_guard lock(mutex_);
       cancel_all_ = true;
     }
+    captures_.cancel_all();
     wake_->notify();
   }
 
@@ -122,6 +136,8 @@ class Engine::Impl {
     stats.requests_rejected = rejected_;
     stats.running = running_;
     stats.waiting = in_flight_ - running_;
+    stats.capture_tokens = captures_.tokens();
+    stats.capture_seconds = captures_.seconds();
     return stats;
   }
 
@@ -163,10 +179,6 @@ class Engine::Impl {
     const auto refuse = [](const std::string& what) {
       throw Error(ErrorCode::kInvalidArgument, what);
     };
-    const std::size_t vocab = target_->vocab_size();
-    const auto in_vocabulary = [&](TokenId token) {
-      return token >= 0 && static_cast<std::size_t>(token) < vocab;
-    };
     if (stream.capacity() <= config_.k_max) {
       refuse("the stream holds " + std::to_string(stream.capacity()) +
              " events; a round emits up to k_max + 1 = " + std::to_string(config_.k_max + 1));
@@ -178,18 +190,24 @@ class Engine::Impl {
       refuse("the prompt has " + std::to_string(request.prompt.size()) +
              " tokens; at most max_seq - 1 = " + std::to_string(target_->max_seq() - 1) + " fit");
     }
-    const bool prompt_ok = std::all_of(request.prompt.begin(), request.prompt.end(), in_vocabulary);
-    const bool stops_ok =
-        std::all_of(request.stop_token_ids.begin(), request.stop_token_ids.end(), in_vocabulary);
-    const bool bias_ok =
-        std::all_of(request.sampling.logit_bias.begin(), request.sampling.logit_bias.end(),
-                    [&](const auto& bias) { return in_vocabulary(bias.first); });
-    if (!prompt_ok || !stops_ok || !bias_ok) {
-      refuse("a token id is outside the vocabulary of " + std::to_string(vocab));
+    check_vocabulary(request.prompt);
+    check_vocabulary(request.stop_token_ids);
+    for (const auto& bias : request.sampling.logit_bias) {
+      check_vocabulary({&bias.first, 1});
     }
     if (std::any_of(request.stop.begin(), request.stop.end(),
                     [](const std::string& stop) { return stop.empty(); })) {
       refuse("a stop string is empty");
+    }
+  }
+
+  void check_vocabulary(std::span<const TokenId> tokens) const {
+    const std::size_t vocab = target_->vocab_size();
+    if (std::any_of(tokens.begin(), tokens.end(), [&](TokenId token) {
+          return token < 0 || static_cast<std::size_t>(token) >= vocab;
+        })) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "a token id is outside the vocabulary of " + std::to_string(vocab));
     }
   }
 
@@ -210,6 +228,8 @@ class Engine::Impl {
         fail_running(error.what());
         worked = true;
       }
+      // One piece between two steps: nobody's next token waits for more.
+      worked = captures_.step() || worked;
       publish();
       if (!worked) {
         sleep();
@@ -360,6 +380,7 @@ class Engine::Impl {
   std::unique_ptr<CausalModel> draft_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   Stepper stepper_;
+  CaptureRunner captures_;
   std::vector<std::unique_ptr<Sequence>> sequences_;
   std::vector<Waiting> retired_;
   std::size_t state_bytes_ = 0;
@@ -389,6 +410,10 @@ Engine::~Engine() = default;
 SubmitStatus Engine::submit(GenerationRequest request, std::shared_ptr<TokenStream> stream) {
   return impl_->submit(std::move(request), std::move(stream));
 }
+SubmitStatus Engine::capture(CaptureRequest request, CaptureDone done) {
+  return impl_->capture(std::move(request), std::move(done));
+}
+CaptureShape Engine::capture_shape() const noexcept { return impl_->capture_shape(); }
 void Engine::begin_drain() { impl_->begin_drain(); }
 bool Engine::wait_idle(Clock::time_point deadline) { return impl_->wait_idle(deadline); }
 void Engine::cancel_all() { impl_->cancel_all(); }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "config/base/limits.h"
+#include "engine/capture.h"
 #include "engine/model/causal_model.h"
 #include "engine/request.h"
 #include "engine/token_stream.h"
@@ -64,6 +65,8 @@ struct EngineStats {
   double tokens_per_second = 0.0;  ///< Now, over the last seconds of decoding.
   std::size_t state_bytes = 0;     ///< Sequence states and prefix cache, allocated.
   std::size_t prefix_entries = 0;
+  std::uint64_t capture_tokens = 0;  ///< Read by captures, outside the batch.
+  double capture_seconds = 0.0;
 };
 
 /// Owns the engine thread, which owns the scheduler, the sequences and their state. All public
@@ -81,6 +84,14 @@ class Engine {
   /// Error(kInvalidArgument) for a request that breaks the contract of request.h (a prompt longer
   /// than max_seq - 1 is one) and for a stream that cannot hold one round (k_max + 1 events).
   [[nodiscard]] SubmitStatus submit(GenerationRequest request, std::shared_ptr<TokenStream> stream);
+
+  /// Reads a text outside the batch and hands over its native vectors. Never blocks; running
+  /// sequences wait for at most 128 of its tokens at a time and end with the same bits. On
+  /// kAccepted `done` will be called exactly once. Throws Error(kInvalidArgument) for tokens that
+  /// break the contract of capture.h and for a model without recurrent layers.
+  [[nodiscard]] SubmitStatus capture(CaptureRequest request, CaptureDone done);
+  /// No channels: captures are refused.
+  [[nodiscard]] CaptureShape capture_shape() const noexcept;
 
   /// No new requests from now on; those accepted go on.
   void begin_drain();

@@ -243,12 +243,7 @@ void read_notebank(Fields& fields, GenerationOptions& options) {
                   "invalid_value");
   }
   notebank.top = members->count("top", 1, limits::kNoteTopMax).value_or(notebank.top);
-  if (const auto ranker = members->text("ranker", limits::kModelNameMax)) {
-    if (*ranker != "sum" && *ranker != "votes") {
-      members->fail("ranker", R"(must be "sum" or "votes".)", "invalid_value");
-    }
-    notebank.ranker = *ranker == "sum" ? Ranker::kSum : Ranker::kVotes;
-  }
+  notebank.ranker = read_ranker(*members).value_or(notebank.ranker);
   options.unknown_fields += members->unknown();
   options.notebank = std::move(notebank);
 }
@@ -299,6 +294,23 @@ void read_generation_options(Fields& fields, GenerationOptions& options) {
   read_speculation(fields, options);
   read_notebank(fields, options);
   refuse_unsupported(fields);
+}
+
+std::optional<Ranker> read_ranker(Fields& fields) {
+  const auto name = fields.text("ranker", limits::kModelNameMax);
+  if (!name) {
+    return std::nullopt;
+  }
+  if (*name == "sum") {
+    return Ranker::kSum;
+  }
+  if (*name == "native") {
+    return Ranker::kNative;
+  }
+  if (*name != "votes") {
+    fields.fail("ranker", R"(must be "sum", "native" or "votes".)", "invalid_value");
+  }
+  return Ranker::kVotes;
 }
 
 std::vector<TokenId> read_token_ids(const json& array, const std::string& param) {

@@ -28,7 +28,8 @@ struct SpeculationOptions {
   std::optional<std::size_t> window;      ///< 1 … 4096 rounds.
 };
 
-enum class Ranker { kSum, kVotes };
+/// How notes are ranked; see memory/README.md.
+enum class Ranker { kSum, kNative, kVotes };
 /// 1 … 64 of [A-Za-z0-9_-]: safe in a path, in a URL and in a log.
 [[nodiscard]] bool is_bank_name(std::string_view name);
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace spel::proto {
 /// Fills `options` from the members both endpoints know, max_tokens and logprobs apart, and refuses
 /// those that name something this server does not do.
 void read_generation_options(Fields& fields, GenerationOptions& options);
+
+/// The member "ranker".
+[[nodiscard]] std::optional<Ranker> read_ranker(Fields& fields);
 
 /// The token ids of a JSON array; `param` names it in errors ("prompt[1]").
 [[nodiscard]] std::vector<TokenId> read_token_ids(const nlohmann::json& array,

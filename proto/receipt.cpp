@@ -133,4 +133,19 @@ ordered_json speculation_json(const Receipt& receipt) {
           {"speedup", measured(receipt.speedup)}};
 }
 
+ordered_json replays_json(const Receipt& receipt) {
+  ordered_json list = ordered_json::array();
+  for (const ReplayReport& replay : receipt.replays) {
+    ordered_json notes = ordered_json::array();
+    for (const ReplayReport::Used& note : replay.notes) {
+      notes.push_back({{"id", note.id}, {"start", note.start}, {"score", note.score}});
+    }
+    list.push_back({{"bank", replay.bank},
+                    {"notes", std::move(notes)},
+                    {"tokens", replay.tokens},
+                    {"seconds", replay.seconds}});
+  }
+  return list;
+}
+
 }  // namespace spel::proto

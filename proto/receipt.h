@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -9,6 +10,19 @@
 #include "proto/generation.h"
 
 namespace spel::proto {
+
+/// The notes read before one prompt.
+struct ReplayReport {
+  std::string bank;
+  std::size_t tokens = 0;  ///< Of the notes.
+  double seconds = 0.0;    ///< Capture of the query and address.
+  struct Used {
+    std::int64_t id = 0;
+    std::uint64_t start = 0;
+    double score = 0.0;
+  };
+  std::vector<Used> notes;  ///< Best first.
+};
 
 /// Totals of one HTTP request. Filled from one sequence's statistics; add() joins several.
 struct Receipt {
@@ -34,6 +48,8 @@ struct Receipt {
   double v = 0.0;
   double tokens_per_second = 0.0;
   double speedup = 0.0;  ///< Over plain decoding; 0: nothing to compare with yet.
+
+  std::vector<ReplayReport> replays;  ///< One for each prompt, if notes were asked for.
 };
 
 /// Joins the statistics of another sequence of the same request: counters add up; k, governor and
@@ -44,5 +60,7 @@ void add(Receipt& total, const Receipt& part, bool new_prompt);
 [[nodiscard]] nlohmann::ordered_json usage_json(const Receipt& receipt);
 [[nodiscard]] nlohmann::ordered_json timings_json(const Receipt& receipt);
 [[nodiscard]] nlohmann::ordered_json speculation_json(const Receipt& receipt);
+/// An array, one element for each prompt.
+[[nodiscard]] nlohmann::ordered_json replays_json(const Receipt& receipt);
 
 }  // namespace spel::proto

@@ -75,6 +75,9 @@ void add_receipt(ordered_json& body, const Receipt& receipt) {
   body["usage"] = usage_json(receipt);
   body["timings"] = timings_json(receipt);
   body["speculation"] = speculation_json(receipt);
+  if (!receipt.replays.empty()) {
+    body["notebank"] = replays_json(receipt);
+  }
 }
 
 std::string finish_chunk(ordered_json body, ordered_json choices, const ChunkTail& tail) {

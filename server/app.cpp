@@ -1,7 +1,9 @@
 #include "server/app.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "proto/notebank.h"
 #include "server/constants.h"
 #include "server/handlers/handlers.h"
 
@@ -10,6 +12,8 @@ namespace {
 
 /// Large request bodies held at once, as a multiple of the body limit.
 constexpr std::size_t kBodiesAtOnce = 64;
+/// … and never less than so many texts for NoteBank.
+constexpr std::size_t kNoteBodiesAtOnce = 4;
 
 ApiKeys keys_of(const config::ServerConfig& config) {
   return config.api_keys_file.empty() ? ApiKeys() : load_api_keys(config.api_keys_file);
@@ -23,7 +27,8 @@ App::App(config::ServerConfig config, const LogOptions& log)
       keys_(keys_of(config_)),
       hosts_(config_.host, config_.allowed_hosts),
       cors_(config_.cors_origins),
-      bodies_(kBodiesAtOnce * config_.body_bytes),
+      bodies_(
+          std::max(kBodiesAtOnce * config_.body_bytes, kNoteBodiesAtOnce * proto::kNoteBodyBytes)),
       io_(static_cast<int>(kIoThreads)),
       context_(make_context()),
       work_(net::make_work_guard(io_)),

@@ -7,6 +7,7 @@
 
 #include "engine/engine.h"
 #include "engine/tokenizer.h"
+#include "server/note_service.h"
 
 namespace spel::server {
 
@@ -26,6 +27,7 @@ struct Backend {
   std::size_t draft_threads = 0;
   std::shared_ptr<const void> resources;  ///< What the engine refers to and must not outlive.
   std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<NoteService> notes;  ///< Null: the model has no channels to capture.
 };
 
 }  // namespace spel::server

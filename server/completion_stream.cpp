@@ -239,6 +239,7 @@ proto::Receipt CompletionStream::receipt() const {
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     proto::add(total, to_receipt(choices_[i].finish()->stats), plan_.choices[i].new_prompt);
   }
+  total.replays = plan_.replays;
   return total;
 }
 

@@ -137,8 +137,30 @@ void add_speculation(Page& page, const engine::EngineStats& stats) {
              stats.tokens_per_second);
   page.gauge("spel_plain_token_seconds", "One plainly decoded token, now: the unit of c and v.",
              stats.ar_seconds_per_token);
+  page.counter("spel_capture_tokens_total", "Tokens read for NoteBank, outside the batch.",
+               stats.capture_tokens);
+  page.counter("spel_capture_seconds_total", "Time in passes for NoteBank.", stats.capture_seconds);
   page.gauge("spel_state_bytes", "Sequence states and prefix cache.", stats.state_bytes);
   page.gauge("spel_prefix_cache_entries", "Prompt states kept for reuse.", stats.prefix_entries);
+}
+
+void add_notes(Page& page, const Backend* backend) {
+  static const NoteCounters kNone;
+  NoteService* notes = backend != nullptr ? backend->notes.get() : nullptr;
+  const NoteCounters& counters = notes != nullptr ? notes->counters() : kNone;
+  page.counter("spel_notebank_writes_total", "Texts written into banks.", counters.writes.load());
+  page.counter("spel_notebank_addresses_total", "Queries addressed to banks.",
+               counters.addresses.load());
+  page.counter("spel_notebank_replays_total", "Prompts that notes were read before.",
+               counters.replays.load());
+  page.counter("spel_notebank_notes_written_total", "Notes made durable.",
+               counters.notes_written.load());
+  page.counter("spel_notebank_write_seconds_total", "Writing texts, capture included.",
+               counters.write_seconds.load());
+  page.counter("spel_notebank_address_seconds_total", "Addressing, capture included.",
+               counters.address_seconds.load());
+  page.gauge("spel_notebank_notes", "Notes of the resident model, in all banks.",
+             notes != nullptr ? notes->bank().notes() : 0);
 }
 
 void add_process(Page& page) {
@@ -173,6 +195,7 @@ std::vector<MetricFamily> EngineMetrics::Collect() const {
       backend != nullptr ? backend->engine->stats() : engine::EngineStats{};
   add_requests(page, stats);
   add_speculation(page, stats);
+  add_notes(page, backend);
   add_process(page);
   return page.take();
 }

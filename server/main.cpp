@@ -9,6 +9,7 @@
 #include "engine/tools/tool.h"
 #include "server/constants.h"
 #include "server/serve.h"
+#include "server/tools/tools.h"
 
 namespace {
 
@@ -38,6 +39,10 @@ constexpr std::array kSubcommands{
                &run_tool<&tools::verify_weights_main>},
     Subcommand{"convert", "turn a model directory into a SPELW001 file or back",
                &run_tool<&tools::convert_weights_main>},
+    Subcommand{"notebank", "list, show, export, import, delete and measure banks of notes",
+               &run_tool<&spel::server::tools::notebank_main>},
+    Subcommand{"demo", "write, address, replay and decode, step by step",
+               &run_tool<&spel::server::tools::demo_main>},
 };
 
 void print_usage(std::FILE* out) {

@@ -137,6 +137,10 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
   backend->resources = std::move(rig);
   backend->engine = std::make_unique<engine::Engine>(batch, std::move(target), std::move(draft),
                                                      make_tokenizer(shape));
+  if (backend->engine->capture_shape().channels > 0) {
+    backend->notes =
+        std::make_unique<NoteService>(*backend->engine, config.data_dir, weights->sha256);
+  }
   return backend;
 }
 

@@ -25,7 +25,9 @@ void check_request(const GenerationOptions& options, std::size_t prompts, const 
     throw RequestError(proto::model_not_found(options.model));
   }
   if (options.notebank) {
-    throw RequestError(proto::not_supported("NoteBank is not part of this build", "notebank"));
+    // A completion's notes have been read by now: see recall.h.
+    throw RequestError(
+        proto::not_supported("notes are replayed by /v1/completions, not by chat", "notebank"));
   }
   const engine::EngineConfig& limits = backend.engine->config();
   const std::size_t most = limits.sequences + limits.queue_capacity;

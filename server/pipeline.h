@@ -9,6 +9,7 @@
 #include "engine/request.h"
 #include "proto/chat.h"
 #include "proto/completion.h"
+#include "proto/receipt.h"
 #include "server/backend.h"
 
 namespace spel::server {
@@ -29,6 +30,7 @@ struct GenerationPlan {
   bool include_usage = false;
   bool with_logprobs = false;
   bool with_token_ids = false;
+  std::vector<proto::ReplayReport> replays;
   std::string own_stop;  ///< A stop string the client did not ask for and is not told about.
 };
 

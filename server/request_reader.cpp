@@ -1,5 +1,6 @@
 #include "server/request_reader.h"
 
+#include <algorithm>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <utility>
@@ -12,11 +13,11 @@ namespace http = boost::beast::http;
 /// Empty lines before a request, which old clients send after a body, are skipped: this many bytes.
 constexpr std::size_t kLeadingBlankMax = 8;
 
-proto::ApiError too_large(std::size_t limit) {
+}  // namespace
+
+proto::ApiError body_too_large(std::size_t limit) {
   return proto::http_error(413, "the body is larger than " + std::to_string(limit) + " bytes");
 }
-
-}  // namespace
 
 RequestReader::Outcome RequestReader::refuse(proto::ApiError error) {
   refusal_ = std::move(error);
@@ -77,19 +78,19 @@ Task<RequestReader::Outcome> RequestReader::read_head(Clock::time_point first_by
     co_return refuse(std::move(*error));
   }
   head_ = std::move(std::get<Head>(checked));
-  if (head_.content_length.value_or(0) > config_.body_bytes) {
-    co_return refuse(too_large(config_.body_bytes));
-  }
   co_return Outcome::kOk;
 }
 
-Task<RequestReader::Outcome> RequestReader::read_body() {
+Task<RequestReader::Outcome> RequestReader::read_body(std::size_t limit) {
   if (!head_.has_body()) {
     co_return Outcome::kOk;
   }
+  // A route of its own limit may spend as much again on framing.
+  const std::size_t wire_limit =
+      limit > config_.body_bytes ? std::max(config_.wire_bytes, 2 * limit) : config_.wire_bytes;
   http::request_parser<http::string_body> parser;
   parser.header_limit(static_cast<std::uint32_t>(config_.header_bytes));
-  parser.body_limit(config_.body_bytes);
+  parser.body_limit(limit);
   IoError error;
   (void)parser.put(net::buffer(head_bytes_), error);
   if (error || !parser.is_header_done()) {
@@ -108,12 +109,12 @@ Task<RequestReader::Outcome> RequestReader::read_body() {
       wire += used;
     }
     if (error == http::error::body_limit) {
-      co_return refuse(too_large(config_.body_bytes));
+      co_return refuse(body_too_large(limit));
     }
     if (error && error != http::error::need_more) {
       co_return refuse(proto::http_error(400, "the body's framing is malformed"));
     }
-    if (wire > config_.wire_bytes) {
+    if (wire > wire_limit) {
       co_return refuse(proto::http_error(413, "the body's framing is larger than allowed"));
     }
     if (parser.is_done()) {

@@ -10,6 +10,8 @@
 
 namespace spel::server {
 
+[[nodiscard]] proto::ApiError body_too_large(std::size_t limit);
+
 class RequestReader {
  public:
   RequestReader(Connection& connection, const config::ServerConfig& config)
@@ -23,8 +25,8 @@ class RequestReader {
 
   /// Waits until `first_byte_by` for a request to begin, then reads its header.
   [[nodiscard]] Task<Outcome> read_head(Clock::time_point first_byte_by);
-  /// Reads the body into head().request.body.
-  [[nodiscard]] Task<Outcome> read_body();
+  /// Reads the body of up to `limit` bytes into head().request.body.
+  [[nodiscard]] Task<Outcome> read_body(std::size_t limit);
 
   /// True while nothing of the next request has come.
   [[nodiscard]] bool idle() const noexcept { return idle_; }

@@ -1,6 +1,7 @@
 // Paths and methods to handlers.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,9 +22,10 @@ using AsyncHandler = std::function<Task<void>(Exchange&)>;
 using Handler = std::variant<SyncHandler, AsyncHandler>;
 
 struct RouteOptions {
-  bool needs_model = true;  ///< 503 while loading and while draining.
-  bool is_public = false;   ///< Answered without an API key. Everything else asks for one.
-  bool is_probe = false;    ///< Answered on spare connections; logged at debug level only.
+  bool needs_model = true;     ///< 503 while loading and while draining.
+  bool is_public = false;      ///< Answered without an API key. Everything else asks for one.
+  bool is_probe = false;       ///< Answered on spare connections; logged at debug level only.
+  std::size_t body_bytes = 0;  ///< The largest body, where the configured one is too small.
 };
 
 struct Route {

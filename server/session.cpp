@@ -228,8 +228,14 @@ Task<bool> Session::receive_body() {
   // Small bodies are bounded by the number of connections alone.
   constexpr std::size_t kSmallBody = 16 * 1024;
   const Head& head = reader_.head();
-  const std::size_t announced =
-      static_cast<std::size_t>(head.content_length.value_or(context_.config.body_bytes));
+  const std::size_t limit = std::max(context_.config.body_bytes, route_->options.body_bytes);
+  const std::uint64_t length = head.content_length.value_or(context_.config.body_bytes);
+  if (length > limit) {
+    close_ = true;
+    (void)co_await send(error_response(body_too_large(limit)));
+    co_return false;
+  }
+  const auto announced = static_cast<std::size_t>(length);
   const std::size_t reserved = announced > kSmallBody ? announced : 0;
   if (!context_.bodies.take(reserved)) {
     close_ = true;
@@ -244,7 +250,7 @@ Task<bool> Session::receive_body() {
   }
   RequestReader::Outcome outcome = RequestReader::Outcome::kClosed;
   if (ok) {
-    outcome = co_await reader_.read_body();
+    outcome = co_await reader_.read_body(limit);
   }
   context_.bodies.give_back(reserved);
   if (outcome == RequestReader::Outcome::kOk) {

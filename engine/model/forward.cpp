@@ -50,6 +50,7 @@ class HybridModel final : public HybridCausalModel {
     return std::make_unique<HybridState>(layout_);
   }
   void set_observer(ForwardObserver* observer) override { observer_ = observer; }
+  [[nodiscard]] const ModelConfig& config() const override { return config_; }
 
   void forward(std::span<const ForwardItem> items) override {
     const std::size_t rows = embed(items);

@@ -44,6 +44,7 @@ class HybridCausalModel : public CausalModel {
  public:
   /// nullptr removes it. Not owned.
   virtual void set_observer(ForwardObserver* observer) = 0;
+  [[nodiscard]] virtual const ModelConfig& config() const = 0;
 };
 
 /// `kernels` and `pool` are kept by reference and must outlive the model. Throws

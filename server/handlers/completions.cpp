@@ -3,11 +3,13 @@
 #include <random>
 #include <utility>
 
+#include "proto/notebank.h"
 #include "proto/responses.h"
 #include "proto/sse.h"
 #include "server/completion_stream.h"
 #include "server/handlers/handlers.h"
 #include "server/pipeline.h"
+#include "server/recall.h"
 #include "server/translate.h"
 
 namespace spel::server {
@@ -180,11 +182,36 @@ Task<void> generate(HandlerContext context, Exchange& exchange, const AnswerForm
   }
 }
 
-GenerationPlan read_completion(const HandlerContext& context, Exchange& exchange) {
-  const proto::CompletionRequest request =
+Task<void> complete_with_notes(HandlerContext context, Exchange& exchange,
+                               proto::CompletionRequest request) {
+  const Backend& backend = *context.lifecycle.backend();
+  std::vector<proto::ReplayReport> replays = co_await recall(exchange.executor(), backend, request);
+  GenerationPlan plan = plan_completion(request, backend, context.config);
+  plan.replays = std::move(replays);
+  co_await generate(context, exchange, kCompletionForm, std::move(plan));
+}
+
+Task<void> complete(const HandlerContext& context, Exchange& exchange) {
+  proto::CompletionRequest request =
       proto::parse_completion_request(exchange.take_body(), json_limits(context.config));
   context.metrics.count_unknown_fields(request.options.unknown_fields);
-  return plan_completion(request, *context.lifecycle.backend(), context.config);
+  if (request.options.notebank) {
+    return complete_with_notes(context, exchange, std::move(request));
+  }
+  return generate(context, exchange, kCompletionForm,
+                  plan_completion(request, *context.lifecycle.backend(), context.config));
+}
+
+/// A completion whose notes come from the bank of the path.
+Task<void> replay(const HandlerContext& context, Exchange& exchange) {
+  const std::string bank = exchange.request().parameters.at(0);
+  if (!proto::is_bank_name(bank)) {
+    throw proto::RequestError(proto::not_found("there is no such bank"));
+  }
+  proto::CompletionRequest request =
+      proto::parse_note_replay_request(exchange.take_body(), bank, json_limits(context.config));
+  context.metrics.count_unknown_fields(request.options.unknown_fields);
+  return complete_with_notes(context, exchange, std::move(request));
 }
 
 GenerationPlan read_chat(const HandlerContext& context, Exchange& exchange) {
@@ -197,10 +224,10 @@ GenerationPlan read_chat(const HandlerContext& context, Exchange& exchange) {
 }  // namespace
 
 void add_completion_routes(Router& router, const HandlerContext& context) {
-  router.add(Verb::post, "/v1/completions", {}, AsyncHandler([context](Exchange& exchange) {
-               return generate(context, exchange, kCompletionForm,
-                               read_completion(context, exchange));
-             }));
+  router.add(Verb::post, "/v1/completions", {},
+             AsyncHandler([context](Exchange& exchange) { return complete(context, exchange); }));
+  router.add(Verb::post, "/v1/notebanks/{bank}/replay", {},
+             AsyncHandler([context](Exchange& exchange) { return replay(context, exchange); }));
   router.add(Verb::post, "/v1/chat/completions", {}, AsyncHandler([context](Exchange& exchange) {
                return generate(context, exchange, kChatForm, read_chat(context, exchange));
              }));

@@ -1,0 +1,71 @@
+// What a bank keeps: a span of text worth remembering and the coordinates it is found by.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spel::memory {
+
+using TokenId = std::int32_t;
+using NoteId = std::int64_t;
+
+/// One (recurrent layer, head) is a channel: it has a key and a query at every token.
+struct ChannelShape {
+  std::size_t channels = 0;
+  std::size_t head_dim = 0;
+
+  [[nodiscard]] std::size_t width() const noexcept { return channels * head_dim; }
+  friend bool operator==(const ChannelShape&, const ChannelShape&) = default;
+};
+
+/// BF16 coordinates kept of each channel's key.
+inline constexpr std::size_t kChannelCoordinates = 16;
+/// Consecutive tokens of a note that are sketched, and the BF16 coordinates of each sketch.
+inline constexpr std::size_t kAnchors = 16;
+inline constexpr std::size_t kSketchCoordinates = 32;
+
+/// How notes are ranked for a query.
+enum class Ranker {
+  kSum,     ///< The query's keys against the note's, token by token over all channels: the default.
+  kNative,  ///< The document's: sum over channels of query times key.
+  kVotes,   ///< The document's diagnostic: each channel votes for its best note.
+};
+
+/// A note before it is stored. Coordinates are BF16.
+struct NoteDraft {
+  std::vector<TokenId> tokens;
+  std::string text;             ///< Of the tokens; filled in by whoever has the tokenizer.
+  std::uint64_t start = 0;      ///< Token offset of the span in the text it was written from.
+  std::string metadata = "{}";  ///< A JSON object, as text; not looked into.
+  float score = 0.0F;           ///< Distinctiveness.
+  std::vector<std::uint16_t> coordinates;  ///< [channels][kChannelCoordinates]: the peak's keys.
+  std::vector<std::uint16_t> sketch;       ///< [kSketchCoordinates][kAnchors]
+};
+
+/// A stored note, without its coordinates.
+struct Note {
+  NoteId id = 0;
+  std::vector<TokenId> tokens;
+  std::string text;
+  std::uint64_t start = 0;
+  std::string metadata;
+  float score = 0.0F;        ///< Distinctiveness when read, similarity when addressed.
+  std::int64_t created = 0;  ///< Unix seconds.
+};
+
+struct BankInfo {
+  std::string name;
+  std::string model;  ///< SHA-256 of the weights it was written with.
+  ChannelShape shape;
+  std::uint64_t notes = 0;
+  std::uint64_t bytes = 0;   ///< Tokens, text, metadata and coordinates.
+  std::int64_t created = 0;  ///< Unix seconds.
+};
+
+/// 1 … 64 of [A-Za-z0-9_-]: a name is never a path.
+[[nodiscard]] bool is_valid_bank_name(std::string_view name);
+
+}  // namespace spel::memory

@@ -1,0 +1,82 @@
+// The episodic memory of one model: durable banks and the search over them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "memory/index.h"
+#include "memory/note.h"
+#include "memory/projection.h"
+#include "memory/store.h"
+
+namespace spel::memory {
+
+/// A query's last tokens as captured, the last one what the text would go on from.
+struct CapturedQuery {
+  std::span<const float> keys;     ///< [tokens][channels][head_dim]
+  std::span<const float> queries;  ///< The same; only for Ranker::kNative and kVotes.
+};
+
+/// Tokens of a query that are compared: by sketches, and by native queries (the document's four).
+inline constexpr std::size_t kQueryTokens = 8;
+inline constexpr std::size_t kNativeQueryTokens = 4;
+
+/// Thread-safe. Addressing goes on while notes are written. Throws what Store throws, kNotFound for
+/// a bank that does not exist and kInvalidArgument, naming both hashes, for one of another model.
+class NoteBank {
+ public:
+  /// Reads the sketches of this model's banks; `directory` as in Store.
+  NoteBank(const std::filesystem::path& directory, std::string model, const ChannelShape& shape);
+
+  [[nodiscard]] const Projection& projection() const noexcept { return projection_; }
+  [[nodiscard]] const std::string& model() const noexcept { return model_; }
+
+  /// Durable, and found by address(), once it returns.
+  std::vector<NoteId> append(std::string_view bank, std::span<const NoteDraft> notes);
+  /// Throws if `bank` could not be written to: to know before the work is done.
+  void check_bank(std::string_view bank);
+
+  /// The `top` notes most like the query, best first; `score` is the similarity.
+  [[nodiscard]] std::vector<Note> address(std::string_view bank, const CapturedQuery& query,
+                                          Ranker ranker, std::size_t top);
+
+  [[nodiscard]] std::vector<BankInfo> banks();
+  [[nodiscard]] BankInfo bank(std::string_view name);
+  [[nodiscard]] Note note(std::string_view bank, NoteId id);
+  void remove_bank(std::string_view name);
+  void remove_note(std::string_view bank, NoteId id);
+
+  /// Of this model's banks.
+  [[nodiscard]] std::size_t notes() const;
+  [[nodiscard]] bool is_read_only() const;
+
+ private:
+  struct Indexes {
+    SketchIndex sketches;
+    std::optional<NativeIndex> native;  ///< Built when first asked for.
+  };
+
+  [[nodiscard]] std::vector<Match> search_native(std::string_view bank, const CapturedQuery& query,
+                                                 Ranker ranker, std::size_t top);
+  void require_bank(std::string_view bank);
+  [[nodiscard]] std::vector<Match> search(std::string_view bank, const CapturedQuery& query,
+                                          Ranker ranker, std::size_t top);
+
+  const std::string model_;
+  const Projection projection_;
+  mutable std::mutex store_mutex_;  ///< Taken before index_mutex_.
+  Store store_;
+  mutable std::shared_mutex index_mutex_;
+  std::map<std::string, Indexes, std::less<>> indexes_;
+};
+
+}  // namespace spel::memory

@@ -1,0 +1,170 @@
+#include "memory/sqlite.h"
+
+#include <sqlite3.h>
+
+#include "config/base/error.h"
+
+namespace spel::memory {
+namespace {
+
+constexpr int kBusyMilliseconds = 2000;
+
+ErrorCode code_of(int result) {
+  switch (result & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return ErrorCode::kCorrupt;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return ErrorCode::kUnavailable;
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return ErrorCode::kIo;
+    default:
+      return ErrorCode::kInternal;
+  }
+}
+
+}  // namespace
+
+void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
+
+Database::Database(const std::string& path) {
+  sqlite3* handle = nullptr;
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  const int result =
+      sqlite3_open_v2(path.empty() ? ":memory:" : path.c_str(), &handle, flags, nullptr);
+  handle_.reset(handle);
+  if (result != SQLITE_OK) {
+    fail(("cannot open the note store " + path).c_str());
+  }
+  sqlite3_extended_result_codes(handle, 1);
+  sqlite3_busy_timeout(handle, kBusyMilliseconds);
+}
+
+void Database::fail(const char* what) {
+  const int result = handle_ ? sqlite3_extended_errcode(handle_.get()) : SQLITE_NOMEM;
+  if (result == SQLITE_IOERR_FSYNC || result == SQLITE_IOERR_DIR_FSYNC) {
+    sync_failed_ = true;
+  }
+  const std::string detail = handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory";
+  throw Error(code_of(result),
+              std::string(what) + ": " + detail + " (SQLite " + std::to_string(result) + ")");
+}
+
+void Database::exec(const char* sql) {
+  if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) {
+    fail("the note store refused a command");
+  }
+}
+
+std::int64_t Database::integer(const char* sql) {
+  Statement statement(*this, sql);
+  return statement.step() ? statement.integer(0) : 0;
+}
+
+std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
+
+std::size_t Database::changes() const {
+  return static_cast<std::size_t>(sqlite3_changes(handle_.get()));
+}
+
+void Statement::Finalize::operator()(sqlite3_stmt* handle) const noexcept {
+  sqlite3_finalize(handle);
+}
+
+Statement::Statement(Database& database, const char* sql) : database_(database) {
+  sqlite3_stmt* handle = nullptr;
+  if (sqlite3_prepare_v3(database.handle(), sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, nullptr) !=
+      SQLITE_OK) {
+    database.fail("the note store does not understand a query");
+  }
+  handle_.reset(handle);
+}
+
+Statement& Statement::bind(int place, std::int64_t value) {
+  sqlite3_bind_int64(handle_.get(), place, value);
+  return *this;
+}
+
+Statement& Statement::bind(int place, double value) {
+  sqlite3_bind_double(handle_.get(), place, value);
+  return *this;
+}
+
+Statement& Statement::bind(int place, std::string_view text) {
+  sqlite3_bind_text64(handle_.get(), place, text.data(), text.size(), SQLITE_TRANSIENT,
+                      SQLITE_UTF8);
+  return *this;
+}
+
+Statement& Statement::bind_blob(int place, std::span<const std::byte> bytes) {
+  sqlite3_bind_blob64(handle_.get(), place, bytes.data(), bytes.size(), SQLITE_STATIC);
+  return *this;
+}
+
+bool Statement::step() {
+  const int result = sqlite3_step(handle_.get());
+  if (result == SQLITE_ROW) {
+    return true;
+  }
+  if (result != SQLITE_DONE) {
+    try {
+      database_.fail("the note store failed");
+    } catch (...) {
+      reset();
+      throw;
+    }
+  }
+  reset();
+  return false;
+}
+
+void Statement::run() {
+  while (step()) {
+  }
+}
+
+void Statement::reset() noexcept {
+  sqlite3_reset(handle_.get());
+  sqlite3_clear_bindings(handle_.get());
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(handle_.get(), column);
+}
+
+double Statement::real(int column) const { return sqlite3_column_double(handle_.get(), column); }
+
+std::string Statement::text(int column) const {
+  const auto bytes = blob(column);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::span<const std::byte> Statement::blob(int column) const {
+  // The pointer first: asking for the size may convert the value.
+  const void* data = sqlite3_column_blob(handle_.get(), column);
+  const int size = sqlite3_column_bytes(handle_.get(), column);
+  return {static_cast<const std::byte*>(data), static_cast<std::size_t>(size)};
+}
+
+Transaction::Transaction(Database& database) : database_(database) {
+  database_.exec("BEGIN IMMEDIATE");
+}
+
+Transaction::~Transaction() {
+  if (open_) {
+    // After some failures SQLite has rolled back by itself; a second time is no harm.
+    sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+}
+
+void Transaction::commit() {
+  database_.exec("COMMIT");
+  open_ = false;
+}
+
+}  // namespace spel::memory

@@ -1,0 +1,177 @@
+#include "memory/writer.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "config/base/error.h"
+#include "memory/bf16.h"
+
+namespace spel::memory {
+namespace {
+
+struct Candidate {
+  std::uint64_t window = 0;  ///< First of kAnchors tokens.
+  std::uint64_t peak = 0;
+  float score = 0.0F;
+};
+
+}  // namespace
+
+Writer::Writer(const Projection& projection, const WriterOptions& options)
+    : projection_(projection), options_(options) {
+  if (options.span_tokens < kAnchors || options.notes_per_chunk == 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "a note needs at least " + std::to_string(kAnchors) +
+                    " tokens and a chunk at least one note; asked for " +
+                    std::to_string(options.span_tokens) + " and " +
+                    std::to_string(options.notes_per_chunk));
+  }
+}
+
+void Writer::add(const CapturedChunk& chunk, std::vector<NoteDraft>& notes) {
+  assert(!chunk.tokens.empty() && chunk.tokens.size() <= kChunkTokens);
+  assert(chunk.keys.size() == chunk.tokens.size() * projection_.shape().width());
+  next_ = measure(chunk);
+  tokens_ += chunk.tokens.size();
+  ++chunks_;
+  choose(notes);
+}
+
+void Writer::finish(std::vector<NoteDraft>& notes) { choose(notes); }
+
+Writer::Chunk Writer::measure(const CapturedChunk& chunk) const {
+  const ChannelShape& shape = projection_.shape();
+  const std::size_t width = shape.width();
+  Chunk result;
+  result.first = tokens_;
+  result.tokens.assign(chunk.tokens.begin(), chunk.tokens.end());
+  result.keys.assign(chunk.keys.begin(), chunk.keys.end());
+  std::vector<float> mean(width);
+  for (std::size_t t = 0; t < chunk.tokens.size(); ++t) {
+    for (std::size_t i = 0; i < width; ++i) {
+      mean[i] += chunk.keys[t * width + i];
+    }
+  }
+  for (std::size_t channel = 0; channel < shape.channels; ++channel) {
+    float* mu = &mean[channel * shape.head_dim];
+    float squares = 0.0F;
+    for (std::size_t i = 0; i < shape.head_dim; ++i) {
+      squares += mu[i] * mu[i];
+    }
+    const float scale = squares > 0.0F ? 1.0F / std::sqrt(squares) : 0.0F;
+    for (std::size_t i = 0; i < shape.head_dim; ++i) {
+      mu[i] *= scale;
+    }
+  }
+  for (std::size_t t = 0; t < chunk.tokens.size(); ++t) {
+    float likeness = 0.0F;
+    for (std::size_t i = 0; i < width; ++i) {
+      likeness += mean[i] * chunk.keys[t * width + i];
+    }
+    result.distinctiveness.push_back(1.0F - likeness / static_cast<float>(shape.channels));
+  }
+  return result;
+}
+
+const Writer::Chunk& Writer::chunk_of(std::uint64_t token) const {
+  if (next_ && token >= next_->first) {
+    return *next_;
+  }
+  return token >= current_->first ? *current_ : *previous_;
+}
+
+float Writer::distinctiveness(std::uint64_t token) const {
+  const Chunk& chunk = chunk_of(token);
+  return chunk.distinctiveness[token - chunk.first];
+}
+
+std::span<const float> Writer::keys(std::uint64_t token) const {
+  const Chunk& chunk = chunk_of(token);
+  const std::size_t width = projection_.shape().width();
+  return std::span(chunk.keys).subspan((token - chunk.first) * width, width);
+}
+
+// Decides the current chunk, then moves on by one.
+void Writer::choose(std::vector<NoteDraft>& notes) {
+  if (current_) {
+    const std::uint64_t end = current_->first + current_->tokens.size();
+    std::vector<Candidate> candidates;
+    for (std::uint64_t window = current_->first; window < end; ++window) {
+      // A window may end in the next chunk, but not beyond the text.
+      const std::uint64_t window_end = std::min<std::uint64_t>(window + kAnchors, tokens_);
+      Candidate candidate{window, window, 0.0F};
+      for (std::uint64_t t = window; t < window_end; ++t) {
+        candidate.score += distinctiveness(t) / static_cast<float>(kAnchors);
+        if (distinctiveness(t) > distinctiveness(candidate.peak)) {
+          candidate.peak = t;
+        }
+      }
+      if (options_.score == SpanScore::kPeak) {
+        const std::uint64_t back = std::min<std::uint64_t>(kAnchors / 2, window);
+        const std::uint64_t start = std::max(window - back, current_->first);
+        candidate = {start, window, distinctiveness(window)};
+      }
+      candidates.push_back(candidate);
+    }
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+    std::vector<std::uint64_t> chosen;
+    for (const Candidate& candidate : candidates) {
+      if (chosen.size() == options_.notes_per_chunk) {
+        break;
+      }
+      const bool overlaps =
+          candidate.window < taken_until_ ||
+          std::any_of(chosen.begin(), chosen.end(), [&](std::uint64_t other) {
+            return candidate.window < other + kAnchors && other < candidate.window + kAnchors;
+          });
+      if (overlaps) {
+        continue;
+      }
+      chosen.push_back(candidate.window);
+      notes.push_back(make_note(candidate.window, candidate.peak, candidate.score));
+    }
+    for (const std::uint64_t window : chosen) {
+      taken_until_ = std::max(taken_until_, window + kAnchors);
+    }
+  }
+  previous_ = std::move(current_);
+  current_ = std::move(next_);
+  next_.reset();
+}
+
+NoteDraft Writer::make_note(std::uint64_t window, std::uint64_t peak, float score) const {
+  NoteDraft note;
+  // As much before the window as after it, cut at the text's ends and at what is still in memory.
+  const std::uint64_t before = (options_.span_tokens - kAnchors) / 2;
+  const std::uint64_t oldest = previous_ ? previous_->first : current_->first;
+  note.start = std::max(window - std::min(window, before), oldest);
+  const std::uint64_t end = std::min<std::uint64_t>(note.start + options_.span_tokens, tokens_);
+  for (std::uint64_t t = note.start; t < end; ++t) {
+    const Chunk& chunk = chunk_of(t);
+    note.tokens.push_back(chunk.tokens[t - chunk.first]);
+  }
+  note.score = score;
+
+  std::vector<float> coordinates(projection_.shape().channels * kChannelCoordinates);
+  projection_.coordinates(keys(peak), coordinates);
+  for (const float value : coordinates) {
+    note.coordinates.push_back(to_bf16(value));
+  }
+  // Anchors the text no longer has are zero: they are like nothing.
+  note.sketch.resize(kSketchCoordinates * kAnchors);
+  std::array<float, kSketchCoordinates> sketch{};
+  for (std::size_t anchor = 0; anchor < kAnchors && window + anchor < tokens_; ++anchor) {
+    projection_.sketch(keys(window + anchor), sketch);
+    for (std::size_t i = 0; i < kSketchCoordinates; ++i) {
+      note.sketch[i * kAnchors + anchor] = to_bf16(sketch[i]);
+    }
+  }
+  return note;
+}
+
+}  // namespace spel::memory

@@ -1,0 +1,170 @@
+#include "proto/notebank.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "proto/error_body.h"
+#include "proto/fields.h"
+#include "proto/generation_fields.h"
+
+namespace spel::proto {
+
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kNotesPerChunkMax = 16;
+
+std::string require_text(Fields& fields, std::string_view name, std::size_t bytes_max) {
+  auto text = fields.text(name, bytes_max);
+  if (!text) {
+    fields.fail(name, "is required.", "missing_parameter");
+  }
+  if (text->empty()) {
+    fields.fail(name, "must not be empty.", "invalid_value");
+  }
+  return std::move(*text);
+}
+
+ordered_json note_json(const NoteView& note) {
+  ordered_json body = {{"id", note.id},
+                       {"text", note.text},
+                       {"tokens", note.tokens},
+                       {"start", note.start},
+                       {"score", note.score}};
+  ordered_json metadata = ordered_json::parse(note.metadata, nullptr, false);
+  if (metadata.is_object() && !metadata.empty()) {
+    body["metadata"] = std::move(metadata);
+  }
+  return body;
+}
+
+ordered_json notes_json(const std::vector<NoteView>& notes) {
+  ordered_json list = ordered_json::array();
+  for (const NoteView& note : notes) {
+    list.push_back(note_json(note));
+  }
+  return list;
+}
+
+ordered_json bank_json(const BankView& bank) {
+  return {{"name", bank.name},
+          {"model", bank.model},
+          {"notes", bank.notes},
+          {"bytes", bank.bytes},
+          {"created", bank.created}};
+}
+
+}  // namespace
+
+NoteWriteRequest parse_note_write_request(std::string_view body, const JsonLimits& limits) {
+  const json object = parse_json_object(body, limits);
+  Fields fields(object);
+  NoteWriteRequest request;
+  request.text = require_text(fields, "text", kNoteTextBytesMax);
+  request.notes_per_chunk =
+      fields.count("notes_per_chunk", 1, kNotesPerChunkMax).value_or(request.notes_per_chunk);
+  request.stream = fields.boolean("stream").value_or(false);
+  if (const json* metadata = fields.find("metadata")) {
+    if (!metadata->is_object()) {
+      fields.fail("metadata", "must be an object.", "invalid_value");
+    }
+    request.metadata = dump_json(*metadata);
+    if (request.metadata.size() > kNoteMetadataBytesMax) {
+      fields.fail("metadata",
+                  "must not be longer than " + std::to_string(kNoteMetadataBytesMax) + " bytes.",
+                  "invalid_value");
+    }
+  }
+  request.unknown_fields = fields.unknown();
+  return request;
+}
+
+NoteAddressRequest parse_note_address_request(std::string_view body, const JsonLimits& limits) {
+  const json object = parse_json_object(body, limits);
+  Fields fields(object);
+  NoteAddressRequest request;
+  request.query = require_text(fields, "query", limits.bytes);
+  request.top = fields.count("top", 1, spel::limits::kNoteTopMax).value_or(request.top);
+  request.ranker = read_ranker(fields).value_or(request.ranker);
+  request.unknown_fields = fields.unknown();
+  return request;
+}
+
+CompletionRequest parse_note_replay_request(std::string_view body, const std::string& bank,
+                                            const JsonLimits& limits) {
+  json object = parse_json_object(body, limits);
+  json& notebank = object["notebank"];
+  if (notebank.is_null()) {
+    notebank = json::object();
+  }
+  if (notebank.is_object()) {
+    json& named = notebank["bank"];
+    if (!named.is_null() && named != bank) {
+      throw RequestError(
+          invalid_request("\"notebank.bank\" is not the bank of the path: name it once.",
+                          "notebank.bank", "invalid_value"));
+    }
+    named = bank;
+    for (const char* name : {"top", "ranker"}) {
+      if (object.contains(name)) {
+        notebank[name] = object[name];
+        object.erase(name);
+      }
+    }
+  }
+  // Once more through the front door, so that there is one reading of a completion.
+  return parse_completion_request(
+      dump_json(object), {.bytes = limits.bytes + kNoteMetadataBytesMax, .depth = limits.depth});
+}
+
+std::string_view ranker_name(Ranker ranker) {
+  switch (ranker) {
+    case Ranker::kSum:
+      return "sum";
+    case Ranker::kNative:
+      return "native";
+    case Ranker::kVotes:
+      break;
+  }
+  return "votes";
+}
+
+std::string note_write_response(const NoteWriteResult& result) {
+  return dump_json(ordered_json{{"bank", result.bank},
+                                {"notes", notes_json(result.notes)},
+                                {"count", result.count},
+                                {"tokens", result.tokens},
+                                {"chunks", result.chunks},
+                                {"seconds", result.seconds}});
+}
+
+std::string note_write_progress(std::uint64_t tokens, std::uint64_t total, std::uint64_t notes) {
+  return dump_json(
+      ordered_json{{"progress", {{"tokens", tokens}, {"total", total}, {"notes", notes}}}});
+}
+
+std::string note_address_response(const std::string& bank, const std::vector<NoteView>& notes,
+                                  double seconds) {
+  return dump_json(
+      ordered_json{{"bank", bank}, {"notes", notes_json(notes)}, {"seconds", seconds}});
+}
+
+std::string note_response(const NoteView& note) { return dump_json(note_json(note)); }
+
+std::string bank_response(const BankView& bank) { return dump_json(bank_json(bank)); }
+
+std::string banks_response(const std::vector<BankView>& banks) {
+  ordered_json list = ordered_json::array();
+  for (const BankView& bank : banks) {
+    list.push_back(bank_json(bank));
+  }
+  return dump_json(ordered_json{{"object", "list"}, {"data", std::move(list)}});
+}
+
+std::string deleted_response(const std::string& id) {
+  return dump_json(ordered_json{{"id", id}, {"deleted", true}});
+}
+
+}  // namespace spel::proto

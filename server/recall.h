@@ -1,0 +1,20 @@
+// Notes put before a prompt.
+#pragma once
+
+#include <vector>
+
+#include "proto/completion.h"
+#include "proto/receipt.h"
+#include "server/backend.h"
+#include "server/net.h"
+
+namespace spel::server {
+
+/// Addresses the bank of request.options.notebank with each prompt and puts the notes found right
+/// before it, the best one last, as many as leave room for the answer. Nothing happens to a request
+/// without notebank. Throws proto::RequestError.
+[[nodiscard]] Task<std::vector<proto::ReplayReport>> recall(const Executor& executor,
+                                                            const Backend& backend,
+                                                            proto::CompletionRequest& request);
+
+}  // namespace spel::server

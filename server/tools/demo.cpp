@@ -1,0 +1,125 @@
+// The document's story on one screen: branch, retrieve, restore, replay, decode speculatively.
+#include <iomanip>
+#include <ostream>
+
+#include "config/base/error.h"
+#include "engine/tools/engine_run.h"
+#include "engine/tools/model_rig.h"
+#include "server/tools/haystack.h"
+#include "server/tools/local_memory.h"
+#include "server/tools/tools.h"
+
+namespace spel::server::tools {
+namespace {
+
+using engine::tools::Options;
+using engine::tools::ToolStreams;
+
+constexpr const char* kUsage = "usage: spel demo [--model PATH]\n";
+constexpr const char* kBank = "demo";
+constexpr std::size_t kCharacters = 4096;
+constexpr std::size_t kFacts = 3;
+constexpr std::uint64_t kSeed = 7;
+
+void say(std::ostream& out, const char* what, const Expectation& expectation) {
+  out << "  " << std::setw(24) << std::left << what << "rank " << expectation.rank
+      << ", probability " << expectation.probability << "\n";
+}
+
+void show_decoding(const engine::tools::ModelRig& rig, const engine::Tokenizer& tokenizer,
+                   const std::string& prompt, std::ostream& out) {
+  engine::EngineConfig config;
+  config.sequences = 1;
+  engine::tools::EngineRig engines(rig.weights, engine::tools::kernels_from_environment(), 1, 1, {},
+                                   config);
+  engine::GenerationRequest request;
+  request.prompt = tokenizer.encode(prompt);
+  request.max_tokens = 5;
+  request.sampling.temperature = 0.0F;
+  request.speculation.governor = engine::GovernorKind::kOff;
+  const engine::tools::Generated answer = engine::tools::run_request(engines.engine, request);
+  std::string text;
+  for (const engine::TokenId token : answer.tokens) {
+    text += tokenizer.bytes(token);
+  }
+  const engine::GenerationStats& stats = answer.finish.stats;
+  out << "  decoded speculatively:  \"" << text << "\" (" << stats.accepted << " of "
+      << stats.proposed << " proposals accepted in " << stats.rounds << " rounds)\n";
+}
+
+int run(std::span<const std::string> args, ToolStreams streams) {
+  const Options options(args, {{"model"}, {"help"}, 0});
+  if (options.has("help")) {
+    streams.out << kUsage;
+    return engine::tools::kToolOk;
+  }
+  const auto path = engine::tools::find_model(options);
+  if (!path) {
+    throw Error(ErrorCode::kInvalidArgument, "no model: give --model PATH");
+  }
+  std::ostream& out = streams.out;
+  const auto weights = engine::load_model(*path, engine::WeightsDtype::kBf16);
+  engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(), 1, 1, {});
+  const auto tokenizer = engine::tools::tokenizer_for(weights->config);
+  const engine::CaptureShape shape = engine::CaptureObserver(weights->config).shape();
+  memory::NoteBank bank({}, weights->sha256, {shape.channels, shape.head_dim});
+  LocalMemory memory(rig, *tokenizer, bank);
+
+  const Haystack haystack = make_haystack(kCharacters, kFacts, 2, kSeed);
+  const auto written = memory.write(kBank, haystack.text, {});
+  out << "wrote " << kCharacters << " characters: " << written.notes << " notes, "
+      << bank.bank(kBank).bytes << " bytes; capture " << std::fixed << std::setprecision(3)
+      << written.capture_seconds << " s, choice " << written.choose_seconds << " s, store "
+      << written.store_seconds << " s\n";
+
+  // A live sequence: the retrieval branch must leave it as it was.
+  const auto live = rig.target->make_state();
+  const auto snapshot = rig.target->make_state();
+  const auto context = tokenizer->encode(haystack.text.substr(0, 256));
+  (void)engine::tools::feed(*rig.target, *live, context, 128);
+  snapshot->copy_from(*live);
+
+  for (const PlantedFact& fact : haystack.facts) {
+    const std::string query = fact.query();
+    out << "question " << query << " (planted: " << fact.value << " at " << fact.at << ")\n";
+    // Branch: the query is read on the live state, which is then put back.
+    const auto read = tokenizer->encode(query);
+    (void)engine::tools::feed(*rig.target, *live, read, 128);
+    live->copy_from(*snapshot);
+    const auto notes = memory.address(kBank, query, memory::Ranker::kSum, 2);
+    std::string replayed;
+    for (const memory::Note& note : notes) {
+      out << "  note " << note.id << " at " << note.start << ", likeness " << note.score << ": \""
+          << note.text << "\"\n";
+      replayed.insert(0, note.text);
+    }
+    out << "  search took " << memory.search_seconds() * 1e3 << " ms\n";
+    say(out, "value before replay:", memory.expect(query, fact.value));
+    say(out, "value after replay:", memory.expect(replayed + query, fact.value));
+    show_decoding(rig, *tokenizer, replayed + query, out);
+  }
+
+  // The restored state and one that never branched go on with the same bits.
+  const auto next = tokenizer->encode("the ");
+  const bool same = engine::tools::feed(*rig.target, *live, next, 128) ==
+                    engine::tools::feed(*rig.target, *snapshot, next, 128);
+  out << "the live sequence after all this: " << (same ? "same bits" : "DIFFERENT") << "\n";
+  return same ? engine::tools::kToolOk : engine::tools::kToolFailed;
+}
+
+}  // namespace
+
+int demo_main(std::span<const std::string> args, ToolStreams streams) {
+  try {
+    return run(args, streams);
+  } catch (const Error& error) {
+    streams.err << "spel demo: " << error.what() << "\n";
+    return error.code() == ErrorCode::kInvalidArgument ? engine::tools::kToolBadUsage
+                                                       : engine::tools::kToolFailed;
+  } catch (const std::exception& error) {
+    streams.err << "spel demo: " << error.what() << "\n";
+  }
+  return engine::tools::kToolFailed;
+}
+
+}  // namespace spel::server::tools

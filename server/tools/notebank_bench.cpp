@@ -1,0 +1,215 @@
+// What the memory finds in long texts, and what replaying it changes.
+#include <algorithm>
+#include <array>
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <random>
+
+#include "config/base/error.h"
+#include "engine/tools/model_rig.h"
+#include "memory/bf16.h"
+#include "memory/index.h"
+#include "server/tools/haystack.h"
+#include "server/tools/local_memory.h"
+#include "server/tools/tools.h"
+
+namespace spel::server::tools {
+namespace {
+
+using engine::tools::Options;
+using engine::tools::ToolStreams;
+
+constexpr std::uint64_t kSeed = 20;
+constexpr const char* kBank = "bench";
+constexpr std::size_t kTop = 2;
+constexpr std::size_t kDepth = 8;
+constexpr std::size_t kSearchNotes = 10'000;
+constexpr int kSearchRuns = 51;
+
+/// Shares of the questions asked.
+struct Recall {
+  double at_1 = 0.0;
+  double at_2 = 0.0;
+  double at_8 = 0.0;
+};
+
+struct Answers {
+  double rank_1 = 0.0;
+  double probability = 0.0;
+};
+
+struct Figures {
+  std::size_t questions = 0;
+  std::uint64_t notes = 0;
+  double contained = 0.0;
+  Recall sum;
+  Recall native;
+  Recall votes;
+  Answers none;
+  Answers random_note;
+  Answers gold;
+  Answers retrieved;
+  LocalMemory::Written written;
+};
+
+bool holds(const memory::Note& note, const PlantedFact& fact) {
+  return note.text.find(fact.text()) != std::string::npos;
+}
+
+void count_recall(const std::vector<memory::Note>& notes, const PlantedFact& fact, double share,
+                  Recall& recall) {
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    if (holds(notes[i], fact)) {
+      recall.at_1 += i < 1 ? share : 0.0;
+      recall.at_2 += i < 2 ? share : 0.0;
+      recall.at_8 += share;
+      return;
+    }
+  }
+}
+
+void count_answer(const Expectation& expectation, double share, Answers& answers) {
+  answers.rank_1 += expectation.rank == 1 ? share : 0.0;
+  answers.probability += expectation.probability * share;
+}
+
+Figures measure(LocalMemory& memory, memory::NoteBank& bank, const Haystack& haystack,
+                std::size_t questions, const memory::WriterOptions& writer) {
+  Figures figures;
+  figures.written = memory.write(kBank, haystack.text, writer);
+  figures.notes = figures.written.notes;
+  std::vector<memory::Note> all;
+  for (memory::NoteId id = 1; id <= static_cast<memory::NoteId>(figures.notes); ++id) {
+    all.push_back(bank.note(kBank, id));
+  }
+  for (const PlantedFact& fact : haystack.facts) {
+    const bool contained = std::any_of(all.begin(), all.end(),
+                                       [&](const memory::Note& note) { return holds(note, fact); });
+    figures.contained += contained ? 1.0 / static_cast<double>(haystack.facts.size()) : 0.0;
+  }
+  figures.questions = std::min(questions, haystack.facts.size());
+  const double share = 1.0 / static_cast<double>(figures.questions);
+  std::mt19937_64 random(kSeed);
+  for (std::size_t i = 0; i < figures.questions; ++i) {
+    const PlantedFact& fact = haystack.facts[i * haystack.facts.size() / figures.questions];
+    const std::string query = fact.query();
+    const std::vector<memory::Note> found =
+        memory.address(kBank, query, memory::Ranker::kSum, kDepth);
+    count_recall(found, fact, share, figures.sum);
+    count_recall(memory.address(kBank, query, memory::Ranker::kNative, kDepth), fact, share,
+                 figures.native);
+    count_recall(memory.address(kBank, query, memory::Ranker::kVotes, kDepth), fact, share,
+                 figures.votes);
+    std::string replayed;
+    for (std::size_t n = 0; n < std::min(kTop, found.size()); ++n) {
+      replayed.insert(0, found[n].text);
+    }
+    const std::size_t gold_from = fact.at - std::min<std::size_t>(fact.at, 16);
+    count_answer(memory.expect(query, fact.value), share, figures.none);
+    count_answer(memory.expect(all[random() % all.size()].text + query, fact.value), share,
+                 figures.random_note);
+    count_answer(memory.expect(haystack.text.substr(gold_from, 48) + query, fact.value), share,
+                 figures.gold);
+    count_answer(memory.expect(replayed + query, fact.value), share, figures.retrieved);
+  }
+  return figures;
+}
+
+/// Milliseconds of one search of kSearchNotes notes: the median.
+double search_milliseconds() {
+  std::mt19937 random(kSeed);
+  std::uniform_real_distribution<float> value(-0.25F, 0.25F);
+  memory::SketchIndex index;
+  std::vector<std::uint16_t> sketch(memory::kSketchCoordinates * memory::kAnchors);
+  for (std::size_t id = 1; id <= kSearchNotes; ++id) {
+    for (std::uint16_t& coordinate : sketch) {
+      coordinate = memory::to_bf16(value(random));
+    }
+    index.add(static_cast<memory::NoteId>(id), sketch);
+  }
+  std::vector<float> query(memory::kQueryTokens * memory::kSketchCoordinates);
+  for (float& coordinate : query) {
+    coordinate = value(random);
+  }
+  std::array<double, kSearchRuns> runs{};
+  for (double& run : runs) {
+    const auto begin = engine::Clock::now();
+    (void)index.search(query, kTop);
+    run = engine::seconds_between(begin, engine::Clock::now()) * 1e3;
+  }
+  std::sort(runs.begin(), runs.end());
+  return runs[kSearchRuns / 2];
+}
+
+void print(const Figures& figures, double address_ms, std::ostream& out) {
+  const auto recall = [&](const char* name, const Recall& r) {
+    out << "  recall @1/@2/@8, " << std::setw(8) << std::left << name << r.at_1 << " / " << r.at_2
+        << " / " << r.at_8 << "\n";
+  };
+  const auto answers = [&](const char* name, const Answers& a) {
+    out << "  rank 1, probability, " << std::setw(10) << std::left << name << a.rank_1 << ", "
+        << a.probability << "\n";
+  };
+  out << std::fixed << std::setprecision(3) << figures.notes << " notes, " << figures.questions
+      << " questions; facts contained whole: " << figures.contained << "\n";
+  recall("sum", figures.sum);
+  recall("native", figures.native);
+  recall("votes", figures.votes);
+  answers("no replay", figures.none);
+  answers("random", figures.random_note);
+  answers("gold", figures.gold);
+  answers("retrieved", figures.retrieved);
+  out << "  write: capture " << figures.written.capture_seconds << " s, choose "
+      << figures.written.choose_seconds << " s, store " << figures.written.store_seconds
+      << " s\n  search of 10,000 notes: " << address_ms << " ms\n";
+}
+
+}  // namespace
+
+int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
+  const Options options(
+      args, {{"model", "characters", "facts", "digits", "questions", "score"}, {"json"}, 0});
+  const auto number = [&](const char* name, std::uint64_t fallback, std::uint64_t max) {
+    const auto text = options.value(name);
+    return static_cast<std::size_t>(
+        text ? engine::tools::parse_unsigned(std::string("--") + name, *text, max) : fallback);
+  };
+  const auto path = engine::tools::find_model(options);
+  if (!path) {
+    throw Error(ErrorCode::kInvalidArgument, "no model: give --model PATH");
+  }
+  const Haystack haystack = make_haystack(number("characters", 4096, 16U << 20U),
+                                          number("facts", 3, 1000), number("digits", 2, 3), kSeed);
+  const auto weights = engine::load_model(*path, engine::WeightsDtype::kBf16);
+  engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(), 1, 1, {});
+  const auto tokenizer = engine::tools::tokenizer_for(weights->config);
+  const engine::CaptureShape shape = engine::CaptureObserver(weights->config).shape();
+  memory::NoteBank bank({}, weights->sha256, {shape.channels, shape.head_dim});
+  LocalMemory memory(rig, *tokenizer, bank);
+  memory::WriterOptions writer;
+  writer.score = options.value("score").value_or("window") == "peak" ? memory::SpanScore::kPeak
+                                                                     : memory::SpanScore::kWindow;
+  const Figures figures = measure(memory, bank, haystack, number("questions", 300, 1000), writer);
+  const double address_ms = search_milliseconds();
+  if (options.has("json")) {
+    streams.out << nlohmann::ordered_json{{"notebank_notes", figures.notes},
+                                          {"notebank_contained", figures.contained},
+                                          {"notebank_recall_at_1", figures.sum.at_1},
+                                          {"notebank_recall_at_2", figures.sum.at_2},
+                                          {"notebank_recall_at_8", figures.sum.at_8},
+                                          {"notebank_recall_at_2_native", figures.native.at_2},
+                                          {"notebank_recall_at_2_votes", figures.votes.at_2},
+                                          {"notebank_rank1_none", figures.none.rank_1},
+                                          {"notebank_rank1_random", figures.random_note.rank_1},
+                                          {"notebank_rank1_gold", figures.gold.rank_1},
+                                          {"notebank_rank1_replay", figures.retrieved.rank_1},
+                                          {"notebank_address_ms_10k", address_ms}}
+                << "\n";
+  } else {
+    print(figures, address_ms, streams.out);
+  }
+  return engine::tools::kToolOk;
+}
+
+}  // namespace spel::server::tools

@@ -1,0 +1,179 @@
+// Addressing: the right note first, the same order every time, the same bits on every processor.
+#include "memory/index.h"
+
+#include <chrono>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+#include <vector>
+
+#include "memory/bf16.h"
+#include "memory/projection.h"
+
+namespace spel::memory {
+namespace {
+
+std::vector<float> unit(std::mt19937& random, std::size_t size) {
+  std::normal_distribution<float> normal;
+  std::vector<float> values(size);
+  float squares = 0.0F;
+  for (float& value : values) {
+    value = normal(random);
+    squares += value * value;
+  }
+  for (float& value : values) {
+    value /= std::sqrt(squares);
+  }
+  return values;
+}
+
+/// A note of random anchors; `anchors` gets them, oldest first.
+std::vector<std::uint16_t> random_sketch(std::mt19937& random, std::vector<float>& anchors) {
+  std::vector<std::uint16_t> sketch(kSketchCoordinates * kAnchors);
+  anchors.clear();
+  for (std::size_t anchor = 0; anchor < kAnchors; ++anchor) {
+    const auto values = unit(random, kSketchCoordinates);
+    anchors.insert(anchors.end(), values.begin(), values.end());
+    for (std::size_t i = 0; i < kSketchCoordinates; ++i) {
+      sketch[i * kAnchors + anchor] = to_bf16(values[i]);
+    }
+  }
+  return sketch;
+}
+
+TEST(SketchIndex, FindsTheNoteTheQueryIsAPieceOf) {
+  std::mt19937 random(1);
+  SketchIndex index;
+  std::vector<std::vector<float>> all(1000);
+  for (NoteId id = 1; id <= 1000; ++id) {
+    index.add(id, random_sketch(random, all[static_cast<std::size_t>(id - 1)]));
+  }
+  for (const std::size_t wanted : {0U, 17U, 999U}) {
+    const auto query =
+        std::span(all[wanted]).subspan(3 * kSketchCoordinates, 8 * kSketchCoordinates);
+    const auto matches = index.search(query, 2);
+    ASSERT_EQ(matches.size(), 2U);
+    EXPECT_EQ(matches[0].id, static_cast<NoteId>(wanted + 1));
+    EXPECT_NEAR(matches[0].score, 1.0F, 0.01F);
+    EXPECT_LT(matches[1].score, 0.8F);
+  }
+}
+
+TEST(SketchIndex, EqualNotesComeInTheOrderOfTheirIdsWhateverWasRemoved) {
+  std::mt19937 random(2);
+  std::vector<float> anchors;
+  const auto sketch = random_sketch(random, anchors);
+  SketchIndex index;
+  for (NoteId id = 1; id <= 40; ++id) {
+    index.add(id, sketch);
+  }
+  for (const NoteId id : {1, 3, 40, 20}) {
+    index.remove(id);
+  }
+  index.remove(99);
+  const auto matches = index.search(std::span(anchors).first(4 * kSketchCoordinates), 5);
+  std::vector<NoteId> ids;
+  for (const Match& match : matches) {
+    ids.push_back(match.id);
+  }
+  EXPECT_EQ(ids, (std::vector<NoteId>{2, 4, 5, 6, 7}));
+  EXPECT_EQ(index.size(), 36U);
+}
+
+TEST(SketchIndex, AnEmptyIndexOrQueryFindsNothing) {
+  SketchIndex index;
+  const std::vector<float> query(kSketchCoordinates);
+  EXPECT_TRUE(index.search(query, 2).empty());
+  EXPECT_TRUE(index.search({}, 2).empty());
+}
+
+TEST(NativeIndex, RanksBySumAndByVotesAndKeepsBothAfterARemoval) {
+  constexpr std::size_t kChannels = 3;
+  NativeIndex index(kChannels);
+  const auto add = [&](NoteId id, const std::vector<float>& by_channel) {
+    std::vector<std::uint16_t> coordinates(kChannels * kChannelCoordinates);
+    for (std::size_t channel = 0; channel < kChannels; ++channel) {
+      coordinates[channel * kChannelCoordinates] = to_bf16(by_channel[channel]);
+    }
+    index.add(id, coordinates);
+  };
+  add(1, {0.0F, 0.0F, 1.0F});
+  add(2, {0.5F, 0.5F, 0.0F});
+  add(3, {0.4F, 0.4F, 0.9F});
+  for (NoteId id = 4; id < 20; ++id) {
+    add(id, {-1.0F, -1.0F, -1.0F});
+  }
+  std::vector<float> query(kChannels * kChannelCoordinates);
+  for (std::size_t channel = 0; channel < kChannels; ++channel) {
+    query[channel * kChannelCoordinates] = 1.0F;
+  }
+  EXPECT_EQ(index.search(query, Ranker::kNative, 1).front().id, 3);
+  EXPECT_EQ(index.search(query, Ranker::kVotes, 1).front().id, 2);
+  index.remove(3);
+  EXPECT_EQ(index.search(query, Ranker::kNative, 2).front().id, 1);
+  EXPECT_EQ(index.size(), 18U);
+}
+
+TEST(BlockDots, EveryInstructionSetGivesTheScalarBits) {
+  std::mt19937 random(3);
+  constexpr std::size_t kDim = 32;
+  constexpr std::size_t kQueries = 5;
+  std::vector<std::uint16_t> block(kDim * kBlockRows);
+  for (std::uint16_t& value : block) {
+    value = to_bf16(unit(random, 2)[0]);
+  }
+  const std::vector<float> queries = unit(random, kQueries * kDim);
+  std::vector<float> expected(kQueries * kBlockRows);
+  for (std::size_t q = 0; q < kQueries; ++q) {
+    for (std::size_t i = 0; i < kDim; ++i) {
+      for (std::size_t row = 0; row < kBlockRows; ++row) {
+        expected[q * kBlockRows + row] +=
+            queries[q * kDim + i] * from_bf16(block[i * kBlockRows + row]);
+      }
+    }
+  }
+  std::vector<float> found(expected.size());
+  select_block_dots()(block.data(), queries.data(), kQueries, kDim, found.data());
+  EXPECT_EQ(found, expected);
+}
+
+TEST(Projection, KeepsLikenessOfKeysAndEqualityExactly) {
+  const Projection projection({54, 64});
+  std::mt19937 random(4);
+  const auto key = unit(random, 54 * 64);
+  std::vector<float> a(kSketchCoordinates);
+  std::vector<float> b(kSketchCoordinates);
+  projection.sketch(key, a);
+  projection.sketch(key, b);
+  EXPECT_EQ(a, b);
+  float squares = 0.0F;
+  for (const float value : a) {
+    squares += value * value;
+  }
+  EXPECT_NEAR(squares, 1.0F, 1e-5F);
+}
+
+TEST(SketchIndex, TenThousandNotesAreSearchedFast) {
+  std::mt19937 random(5);
+  std::vector<float> anchors;
+  SketchIndex index;
+  for (NoteId id = 1; id <= 10'000; ++id) {
+    index.add(id, random_sketch(random, anchors));
+  }
+  std::vector<double> milliseconds;
+  for (int run = 0; run < 21; ++run) {
+    const auto begin = std::chrono::steady_clock::now();
+    (void)index.search(std::span(anchors).first(8 * kSketchCoordinates), 2);
+    milliseconds.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+            .count());
+  }
+  std::sort(milliseconds.begin(), milliseconds.end());
+  RecordProperty("address_us_10k_fastest", static_cast<int>(milliseconds.front() * 1000));
+  RecordProperty("address_us_10k_p50", static_cast<int>(milliseconds[10] * 1000));
+  // The goal is 1 ms; the bound allows for a busy machine and for sanitizers.
+  EXPECT_LT(milliseconds.front(), 100.0);
+}
+
+}  // namespace
+}  // namespace spel::memory
