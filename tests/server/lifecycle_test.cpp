@@ -85,6 +85,8 @@ TEST(Disconnect, OfAQueuedRequestTouchesNobodyElse) {
   EXPECT_TRUE(eventually([&] { return server.stats().waiting == 0; }));
   const json body = running.read_reply().parsed();
   EXPECT_EQ(body.at("choices").at(0).at("text"), std::string(100, '.'));
+  // The statistics follow the answer by a moment.
+  EXPECT_TRUE(eventually([&] { return server.stats().generation_tokens == 100; }));
   EXPECT_EQ(server.stats().generation_tokens, 100U);
 }
 
