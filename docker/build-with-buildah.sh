@@ -6,7 +6,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(realpath -m "${1:-$root/build/image}")
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+mirror=${DEBIAN_MIRROR:-}  # Empty: debootstrap's own default.
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 mkdir -p "$work"
 storage=(--root "$work/storage" --runroot "$work/run")
@@ -15,7 +15,7 @@ jobs=${JOBS:-2}
 if ! buildah "${storage[@]}" inspect --type image localhost/bookworm >/dev/null 2>&1; then
   echo "==> base image with debootstrap"
   rm -rf "$work/rootfs"
-  debootstrap --variant=minbase --include=ca-certificates bookworm "$work/rootfs" "$mirror" >"$work/debootstrap.log"
+  debootstrap --variant=minbase --include=ca-certificates bookworm "$work/rootfs" ${mirror:+"$mirror"} >"$work/debootstrap.log"
   rm -rf "$work/rootfs"/var/cache/apt/archives/*.deb
   # The machine's own apt settings (proxies, mirrors) are needed where it has them.
   cp -a /etc/apt/apt.conf.d/. "$work/rootfs/etc/apt/apt.conf.d/"
