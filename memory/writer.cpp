@@ -124,19 +124,16 @@ void Writer::choose(std::vector<NoteDraft>& notes) {
       if (chosen.size() == options_.notes_per_chunk) {
         break;
       }
-      const bool overlaps =
-          candidate.window < taken_until_ ||
-          std::any_of(chosen.begin(), chosen.end(), [&](std::uint64_t other) {
-            return candidate.window < other + kAnchors && other < candidate.window + kAnchors;
-          });
+      // Only inside the chunk: a window of the chunk before may hold the beginning of what belongs
+      // here, and two notes of one fact are better than none that begins with it.
+      const bool overlaps = std::any_of(chosen.begin(), chosen.end(), [&](std::uint64_t other) {
+        return candidate.window < other + kAnchors && other < candidate.window + kAnchors;
+      });
       if (overlaps) {
         continue;
       }
       chosen.push_back(candidate.window);
       notes.push_back(make_note(candidate.window, candidate.peak, candidate.score));
-    }
-    for (const std::uint64_t window : chosen) {
-      taken_until_ = std::max(taken_until_, window + kAnchors);
     }
   }
   previous_ = std::move(current_);

@@ -74,7 +74,6 @@ class Writer {
   std::optional<Chunk> next_;      ///< … once this is there.
   std::uint64_t tokens_ = 0;
   std::uint64_t chunks_ = 0;
-  std::uint64_t taken_until_ = 0;  ///< Windows before this token belong to notes already.
 };
 
 }  // namespace spel::memory
