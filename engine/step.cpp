@@ -1,7 +1,6 @@
 #include "engine/step.h"
 
 #include <algorithm>
-#include <cassert>
 
 namespace spel::engine {
 

@@ -1,6 +1,5 @@
 // The second half of a step: what the target's logits turn into.
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 #include "engine/step.h"
