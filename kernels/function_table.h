@@ -80,8 +80,7 @@ struct FunctionTable {
   void (*sigmoid)(const float* x, std::size_t n, float* y);
   float (*exp_sum)(const float* x, std::size_t n, float* p, float* max);
   std::size_t (*argmax)(const float* x, std::size_t n);
-  void (*delta_step)(const DeltaRule& rule, const float* from, float* to, const float* q,
-                     const float* k, const float* v, float* out);
+  void (*delta_rule)(const DeltaRule& rule, const DeltaTokens& tokens);
   void (*store_key)(float* keys, std::size_t position, std::size_t head_dim, const float* k);
   void (*attend)(const AttentionHead& head, const float* q, float* scratch, float* out);
 };

@@ -70,9 +70,8 @@ float Kernels::exp_sum(const float* x, std::size_t n, float* p, float* max) cons
 }
 std::size_t Kernels::argmax(const float* x, std::size_t n) const { return table_.argmax(x, n); }
 
-void Kernels::delta_step(const DeltaRule& rule, const float* from, float* to, const float* q,
-                         const float* k, const float* v, float* out) const {
-  table_.delta_step(rule, from, to, q, k, v, out);
+void Kernels::delta_rule(const DeltaRule& rule, const DeltaTokens& tokens) const {
+  table_.delta_rule(rule, tokens);
 }
 void Kernels::store_key(float* keys, std::size_t position, std::size_t head_dim,
                         const float* k) const {

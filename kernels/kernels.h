@@ -79,10 +79,8 @@ class Kernels {
 
   // --- Mixers ------------------------------------------------------------------------------------
 
-  /// One step of the delta rule for one head: reads state `from` [dv][dk], writes `to` (may be the
-  /// same memory), writes out [dv].
-  void delta_step(const DeltaRule& rule, const float* from, float* to, const float* q,
-                  const float* k, const float* v, float* out) const;
+  /// The delta rule of one head over tokens.count >= 1 tokens. tokens.to has a place for the last.
+  void delta_rule(const DeltaRule& rule, const DeltaTokens& tokens) const;
   /// Writes one key vector into its panel: keys as in AttentionHead.
   void store_key(float* keys, std::size_t position, std::size_t head_dim, const float* k) const;
   /// out [head_dim] = softmax(scale * q K^T) V. `scratch` holds positions rounded up to 16 floats.

@@ -76,6 +76,7 @@ class Int8Matrix {
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t cols() const noexcept { return cols_; }
   [[nodiscard]] const float* scales() const noexcept;
+  [[nodiscard]] std::size_t bytes() const noexcept { return packed_.size() + scales_.size(); }
   [[nodiscard]] const AlignedBuffer& packed() const noexcept { return packed_; }
 
  private:
@@ -97,6 +98,7 @@ class TernaryMatrix {
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t cols() const noexcept { return cols_; }
   [[nodiscard]] const float* scales() const noexcept;
+  [[nodiscard]] std::size_t bytes() const noexcept { return packed_.size() + scales_.size(); }
   [[nodiscard]] const AlignedBuffer& packed() const noexcept { return packed_; }
 
  private:

@@ -24,6 +24,24 @@ struct DeltaRule {
   bool decay_before_read;  ///< false: v - S k (the document's); true: v - (a S) k (Qwen's).
 };
 
+/// The tokens one head's delta rule runs over, in order, and where their states go.
+struct DeltaTokens {
+  std::size_t count;
+  const float*
+      q;  ///< [count][stride]; k and v alike. q and k have head_dim_k values, v head_dim_v.
+  const float* k;
+  const float* v;
+  std::size_t stride;
+  float* out;  ///< [count][out_stride], head_dim_v values each.
+  std::size_t out_stride;
+  const float* from;  ///< State before the first token, [head_dim_v][head_dim_k].
+  float* const* to;   ///< [count] The state after token t goes to to[t] + to_offset, if to[t] is
+  std::size_t to_offset;  ///< not null. The last one may be `from` itself.
+  float* work;            ///< Scratch, [16][head_dim_k].
+  bool past_caches;       ///< Write kept states to memory without reading their lines first: for
+                          ///< states that would leave the caches anyway before they are read.
+};
+
 /// One (token row, head) of causal attention over a KV cache laid out for the kernels.
 struct AttentionHead {
   const float* keys;      ///< [ceil(positions/16)][head_dim][16]: panels of 16 positions.

@@ -22,6 +22,18 @@ using kernels::ThreadPool;
 
 /// Rows below which splitting a row operation over threads costs more than it saves.
 constexpr std::size_t kRowsWorthSplitting = 16;
+/// Weights of more bytes than this push a pass's states out of the caches before the next pass
+/// reads one of them.
+constexpr std::size_t kCacheBytes = std::size_t{32} << 20;
+
+template <typename Layer>
+std::size_t weight_bytes(const std::vector<Layer>& layers) {
+  std::size_t bytes = 0;
+  for (const Layer& layer : layers) {
+    bytes += layer.qkv.bytes() + layer.out.bytes() + layer.gate_up.bytes() + layer.down.bytes();
+  }
+  return bytes;
+}
 
 template <typename Layer>
 class HybridModel final : public HybridCausalModel {
@@ -31,6 +43,7 @@ class HybridModel final : public HybridCausalModel {
               StateLayout layout, std::vector<std::size_t> layer_index, FastProjections fast)
       : weights_(std::move(weights)),
         layers_(layers),
+        states_past_caches_(weight_bytes(layers) > kCacheBytes),
         config_(weights_->config),
         kernels_(kernels),
         pool_(pool),
@@ -197,6 +210,7 @@ class HybridModel final : public HybridCausalModel {
     const std::size_t d = config_.d_model;
     const std::size_t hd = config_.head_dim;
     const float read_scale = 1.0F / std::sqrt(static_cast<float>(hd));
+    list_states(items, layer);
     pool_.parallel_for(config_.n_heads, [&](std::size_t head) {
       const kernels::DeltaRule rule{hd,
                                     hd,
@@ -207,20 +221,44 @@ class HybridModel final : public HybridCausalModel {
       const std::size_t offset = head * layout_.head_state();
       std::size_t row = 0;
       for (const ForwardItem& item : items) {
-        HybridState& state = state_of(item);
-        const float* from = state.recurrent(layer, 0) + offset;
-        for (std::size_t t = 0; t < item.tokens.size(); ++t, ++row) {
-          float* qkv = &ws_.qkv[row * 3 * d + head * hd];
-          kernels_.l2_normalize(qkv, 1, hd, config_.l2_norm_eps);
-          kernels_.l2_normalize(qkv + d, 1, hd, config_.l2_norm_eps);
-          float* to = state.recurrent(layer, item.checkpoints ? t + 1 : 1) + offset;
-          kernels_.delta_step(rule, from, to, qkv, qkv + d, qkv + 2 * d,
-                              &ws_.h[row * d + head * hd]);
-          from = to;
+        float* qkv = &ws_.qkv[row * 3 * d + head * hd];
+        for (std::size_t t = 0; t < item.tokens.size(); ++t) {
+          kernels_.l2_normalize(qkv + t * 3 * d, 1, hd, config_.l2_norm_eps);
+          kernels_.l2_normalize(qkv + t * 3 * d + d, 1, hd, config_.l2_norm_eps);
         }
+        kernels_.delta_rule(rule, {.count = item.tokens.size(),
+                                   .q = qkv,
+                                   .k = qkv + d,
+                                   .v = qkv + 2 * d,
+                                   .stride = 3 * d,
+                                   .out = &ws_.h[row * d + head * hd],
+                                   .out_stride = d,
+                                   .from = state_of(item).recurrent(layer, 0) + offset,
+                                   .to = &ws_.states[row],
+                                   .to_offset = offset,
+                                   .work = ws_.delta_of(head),
+                                   .past_caches = states_past_caches_});
+        row += item.tokens.size();
       }
     });
     observe(items, layer);
+  }
+
+  // Where each token's state of this layer goes: a ring slot each with checkpoints, else only the
+  // last one.
+  void list_states(std::span<const ForwardItem> items, std::size_t layer) {
+    std::size_t row = 0;
+    for (const ForwardItem& item : items) {
+      HybridState& state = state_of(item);
+      const std::size_t tokens = item.tokens.size();
+      for (std::size_t t = 0; t < tokens; ++t, ++row) {
+        if (item.checkpoints) {
+          ws_.states[row] = state.recurrent(layer, t + 1);
+        } else {
+          ws_.states[row] = t + 1 == tokens ? state.recurrent(layer, 1) : nullptr;
+        }
+      }
+    }
   }
 
   void observe(std::span<const ForwardItem> items, std::size_t layer) {
@@ -318,7 +356,8 @@ class HybridModel final : public HybridCausalModel {
 
   std::shared_ptr<const ModelWeights> weights_;
   const std::vector<Layer>& layers_;  ///< Inside weights_.
-  const ModelConfig& config_;         ///< Inside weights_.
+  bool states_past_caches_;
+  const ModelConfig& config_;  ///< Inside weights_.
   const Kernels& kernels_;
   ThreadPool& pool_;
   ModelOptions options_;

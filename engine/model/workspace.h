@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/model/config.h"
+#include "kernels/matrix.h"
 
 namespace spel::engine {
 
@@ -24,18 +25,28 @@ struct Workspace {
         gate_up(rows * 2 * config.d_ff),
         act(rows * config.d_ff),
         logits(rows * config.vocab_size),
+        states(rows),
+        delta_stride(round_up(16 * config.head_dim, 16)),
+        delta(config.n_heads * delta_stride * sizeof(float)),
         attention(config.n_heads * round_up(max_seq, 16)),
         quantized_stride(round_up(std::max(config.d_model, config.d_ff), 64)),
         quantized(rows * quantized_stride),
         quantized_scales(rows) {}
 
-  std::vector<float> x;          ///< [rows][d_model], the residual stream.
-  std::vector<float> h;          ///< [rows][d_model], normalised input of a block.
-  std::vector<float> mixed;      ///< [rows][d_model], a block's inner or outer result.
-  std::vector<float> qkv;        ///< [rows][3 * d_model]
-  std::vector<float> gate_up;    ///< [rows][2 * d_ff]
-  std::vector<float> act;        ///< [rows][d_ff]
-  std::vector<float> logits;     ///< [rows][vocab]
+  [[nodiscard]] float* delta_of(std::size_t head) {
+    return reinterpret_cast<float*>(delta.data()) + head * delta_stride;
+  }
+
+  std::vector<float> x;        ///< [rows][d_model], the residual stream.
+  std::vector<float> h;        ///< [rows][d_model], normalised input of a block.
+  std::vector<float> mixed;    ///< [rows][d_model], a block's inner or outer result.
+  std::vector<float> qkv;      ///< [rows][3 * d_model]
+  std::vector<float> gate_up;  ///< [rows][2 * d_ff]
+  std::vector<float> act;      ///< [rows][d_ff]
+  std::vector<float> logits;   ///< [rows][vocab]
+  std::vector<float*> states;  ///< [rows], where a layer's state after each token is kept.
+  std::size_t delta_stride;
+  kernels::AlignedBuffer delta;  ///< [n_heads][delta_stride] floats, scratch of delta_rule().
   std::vector<float> attention;  ///< [n_heads][max_seq], scratch of attend().
   std::size_t quantized_stride;
   std::vector<std::int8_t> quantized;  ///< [rows][quantized_stride], draft only.

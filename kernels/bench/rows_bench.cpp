@@ -32,9 +32,22 @@ void delta(benchmark::State& state, const Kernels& kernels) {
   const DeltaRule rule{dim, dim, 0.9F, 0.5F, 0.125F, false};
   const auto q = bench_values(dim), k = bench_values(dim), v = bench_values(dim);
   const auto from = bench_values(dim * dim);
-  std::vector<float> to(dim * dim), out(dim);
+  std::vector<float> state_after(dim * dim), out(dim), work(16 * dim);
+  float* const to = state_after.data();
+  const DeltaTokens tokens{.count = 1,
+                           .q = q.data(),
+                           .k = k.data(),
+                           .v = v.data(),
+                           .stride = dim,
+                           .out = out.data(),
+                           .out_stride = dim,
+                           .from = from.data(),
+                           .to = &to,
+                           .to_offset = 0,
+                           .work = work.data(),
+                           .past_caches = false};
   for (auto _ : state) {
-    kernels.delta_step(rule, from.data(), to.data(), q.data(), k.data(), v.data(), out.data());
+    kernels.delta_rule(rule, tokens);
     benchmark::DoNotOptimize(out.data());
   }
   report_macs(state, 3 * dim * dim);
@@ -114,7 +127,7 @@ const bool kRegistered = [] {
                  k.quantize_row(x, n, reinterpret_cast<std::int8_t*>(y), n, &scale);
                  benchmark::DoNotOptimize(scale);
                });
-  register_for_sets("delta_step", delta, {{64}, {128}});
+  register_for_sets("delta_rule", delta, {{64}, {128}});
   register_for_sets("attend", attend, {{64}, {512}, {4096}});
   register_for_sets("store_key", store_key, {{}});
   register_for_sets("rope", rope, {{6}, {16}});

@@ -6,11 +6,15 @@
 namespace spel::kernels {
 namespace {
 
-/// Rows [0, rows <= 16) of one block of the state. kVectors: dk / 16 if known, and rows is 16; else
-/// 0.
-template <int kVectors>
-inline void delta_block(const DeltaRule& rule, const float* from, float* to, const float* q,
-                        const float* k, const float* v, float* out, std::size_t rows) {
+/// Where the rows of a state go after a token.
+enum class Keep { kNot, kStore, kStream };
+
+/// One token's update of rows [0, rows <= 16) of the state: reads `from`; writes `next` if kCarry,
+/// and `kept` as kKeep says. kVectors: dk / 16 if known, and rows is 16; else 0.
+template <int kVectors, bool kCarry, Keep kKeep>
+inline void delta_block(const DeltaRule& rule, const float* from, float* next, float* kept,
+                        const float* q, const float* k, const float* v, float* out,
+                        std::size_t rows) {
   constexpr bool kWhole = kVectors > 0;
   const std::size_t dk = kWhole ? 16 * kVectors : rule.head_dim_k;
   if (kWhole) {
@@ -18,6 +22,13 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* to, con
   }
   const auto load_row = [dk](const float* p, std::size_t j) {
     return kWhole ? load(p + j) : load_at(p, j, dk);
+  };
+  const auto store_row = [dk](float* p, std::size_t j, F16 lanes) {
+    if (kWhole || dk - j >= 16) {
+      store(p + j, lanes);
+    } else {
+      store_partial(p + j, dk - j, lanes);
+    }
   };
   const F16 decay = splat(rule.decay);
   F16 acc[16];
@@ -41,19 +52,21 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* to, con
   const F16 wanted = rows == 16 ? load(v) : load_partial(v, rows);
   store(update, mul(splat(rule.write), sub(wanted, sum_lanes_of_16(acc))));
   for (std::size_t i = 0; i < rows; ++i) {
-    const float* s = from + i * dk;
-    float* t = to + i * dk;
+    const std::size_t at = i * dk;
     const F16 u = splat(update[i]);
     F16 read = splat(0.0F);
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < dk; j += 16) {
-      const F16 next = fma(u, load_row(k, j), mul(decay, load_row(s, j)));
-      if (kWhole || dk - j >= 16) {
-        store(t + j, next);
-      } else {
-        store_partial(t + j, dk - j, next);
+      const F16 state = fma(u, load_row(k, j), mul(decay, load_row(from + at, j)));
+      if constexpr (kCarry) {
+        store_row(next + at, j, state);
       }
-      read = fma(next, load_row(q, j), read);
+      if constexpr (kKeep == Keep::kStore) {
+        store_row(kept + at, j, state);
+      } else if constexpr (kKeep == Keep::kStream) {
+        store_streamed(kept + at + j, state);
+      }
+      read = fma(state, load_row(q, j), read);
     }
     acc[i] = read;
   }
@@ -65,20 +78,56 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* to, con
   }
 }
 
-inline void delta_step(const DeltaRule& rule, const float* from, float* to, const float* q,
-                       const float* k, const float* v, float* out) {
+/// All tokens over `rows` rows of the state from row `first`: the rows stay in the nearest cache.
+template <int kVectors>
+inline void delta_rows(const DeltaRule& rule, const DeltaTokens& tokens, std::size_t first,
+                       std::size_t rows, bool stream) {
+  const std::size_t offset = first * rule.head_dim_k;
+  const float* from = tokens.from + offset;
+  for (std::size_t t = 0; t < tokens.count; ++t) {
+    const std::size_t at = t * tokens.stride;
+    float* kept = tokens.to[t] == nullptr ? nullptr : tokens.to[t] + tokens.to_offset + offset;
+    const auto run = [&](auto block) {
+      block(rule, from, tokens.work, kept, tokens.q + at, tokens.k + at, tokens.v + at + first,
+            tokens.out + t * tokens.out_stride + first, rows);
+    };
+    const bool carry = t + 1 < tokens.count;
+    if (kept == nullptr) {
+      run(delta_block<kVectors, true, Keep::kNot>);
+    } else if (!stream) {
+      run(carry ? delta_block<kVectors, true, Keep::kStore>
+                : delta_block<kVectors, false, Keep::kStore>);
+    } else if constexpr (kVectors > 0) {
+      run(carry ? delta_block<kVectors, true, Keep::kStream>
+                : delta_block<kVectors, false, Keep::kStream>);
+    }
+    from = tokens.work;
+  }
+}
+
+inline bool is_line_aligned(const float* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % 64 == 0;
+}
+
+inline void delta_rule(const DeltaRule& rule, const DeltaTokens& tokens) {
   const std::size_t dk = rule.head_dim_k;
+  // Streamed stores need whole, aligned lines.
+  bool stream = tokens.past_caches && (dk == 64 || dk == 128) && rule.head_dim_v % 16 == 0;
+  for (std::size_t t = 0; t < tokens.count && stream; ++t) {
+    stream = tokens.to[t] == nullptr || is_line_aligned(tokens.to[t] + tokens.to_offset);
+  }
   for (std::size_t i = 0; i < rule.head_dim_v; i += 16) {
     const std::size_t left = rule.head_dim_v - i;
-    const float* s = from + i * dk;
-    float* t = to + i * dk;
     if (left >= 16 && dk == 64) {
-      delta_block<4>(rule, s, t, q, k, v + i, out + i, 16);
+      delta_rows<4>(rule, tokens, i, 16, stream);
     } else if (left >= 16 && dk == 128) {
-      delta_block<8>(rule, s, t, q, k, v + i, out + i, 16);
+      delta_rows<8>(rule, tokens, i, 16, stream);
     } else {
-      delta_block<0>(rule, s, t, q, k, v + i, out + i, left < 16 ? left : 16);
+      delta_rows<0>(rule, tokens, i, left < 16 ? left : 16, false);
     }
+  }
+  if (stream) {
+    end_streamed_stores();
   }
 }
 

@@ -32,7 +32,7 @@ constexpr FunctionTable make_table() {
           .sigmoid = sigmoid,
           .exp_sum = exp_sum,
           .argmax = argmax,
-          .delta_step = delta_step,
+          .delta_rule = delta_rule,
           .store_key = store_key,
           .attend = attend};
 }

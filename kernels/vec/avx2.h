@@ -19,7 +19,7 @@ struct I16 {
 };
 
 constexpr int kDenseTileRows = 6;
-constexpr std::size_t kPrefetchLines = 16;
+constexpr std::size_t kPrefetchLines = 128;
 constexpr int dense_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
 constexpr int kMaskedFieldRows = 1;
 constexpr int masked_field_panels(int) { return 1; }
@@ -32,6 +32,13 @@ inline void store(float* p, F16 a) {
   _mm256_storeu_ps(p, a.lo);
   _mm256_storeu_ps(p + 8, a.hi);
 }
+/// To memory past the caches; p at the start of a line. Other threads see it after
+/// end_streamed_stores().
+inline void store_streamed(float* p, F16 a) {
+  _mm256_stream_ps(p, a.lo);
+  _mm256_stream_ps(p + 8, a.hi);
+}
+inline void end_streamed_stores() { _mm_sfence(); }
 inline F16 load_partial(const float* p, std::size_t n) {
   alignas(32) float lanes[16] = {};
   for (std::size_t i = 0; i < n; ++i) {

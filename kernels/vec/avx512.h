@@ -16,8 +16,8 @@ struct I16 {
 };
 
 constexpr int kDenseTileRows = 9;
-/// How far down its panel a product asks for weights.
-constexpr std::size_t kPrefetchLines = 16;
+/// Lines a product asks for ahead of the one it reads, over all its panels: latency x bandwidth.
+constexpr std::size_t kPrefetchLines = 128;
 /// Panels taken at once with `rows` activation rows: rows x panels accumulators, the panels'
 /// weights and one broadcast fit 32 registers, and the models' widths are whole multiples.
 constexpr int dense_panels(int rows) { return rows <= 2 ? 8 : rows <= 6 ? 4 : 3; }
@@ -37,6 +37,10 @@ inline __mmask16 lane_mask(std::size_t n) { return static_cast<__mmask16>((1U <<
 
 inline F16 load(const float* p) { return {_mm512_loadu_ps(p)}; }
 inline void store(float* p, F16 a) { _mm512_storeu_ps(p, a.v); }
+/// To memory past the caches; p at the start of a line. Other threads see it after
+/// end_streamed_stores().
+inline void store_streamed(float* p, F16 a) { _mm512_stream_ps(p, a.v); }
+inline void end_streamed_stores() { _mm_sfence(); }
 /// Loads n < 16 lanes, the rest +0.
 inline F16 load_partial(const float* p, std::size_t n) {
   return {_mm512_maskz_loadu_ps(lane_mask(n), p)};

@@ -19,7 +19,7 @@ struct I16 {
 };
 
 constexpr int kDenseTileRows = 6;
-constexpr std::size_t kPrefetchLines = 16;
+constexpr std::size_t kPrefetchLines = 128;
 constexpr int dense_panels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
 constexpr int kMaskedFieldRows = 1;
 constexpr int masked_field_panels(int) { return 1; }
@@ -43,6 +43,9 @@ inline void store(float* p, F16 a) {
     vst1q_f32(p + 4 * i, a.v[i]);
   }
 }
+/// This set has no stores past the caches: plain ones.
+inline void store_streamed(float* p, F16 a) { store(p, a); }
+inline void end_streamed_stores() {}
 inline F16 load_partial(const float* p, std::size_t n) {
   float lanes[16] = {};
   for (std::size_t i = 0; i < n; ++i) {

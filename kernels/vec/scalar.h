@@ -17,7 +17,7 @@ struct I16 {
 };
 
 constexpr int kDenseTileRows = 6;
-constexpr std::size_t kPrefetchLines = 16;
+constexpr std::size_t kPrefetchLines = 128;
 constexpr int dense_panels(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
 constexpr int kMaskedFieldRows = 1;
 constexpr int masked_field_panels(int) { return 1; }
@@ -52,6 +52,9 @@ inline void store(float* p, F16 a) {
     p[i] = a.v[i];
   }
 }
+/// This set has no stores past the caches: plain ones.
+inline void store_streamed(float* p, F16 a) { store(p, a); }
+inline void end_streamed_stores() {}
 inline F16 load_partial(const float* p, std::size_t n) {
   F16 r = {};
   for (std::size_t i = 0; i < n; ++i) {

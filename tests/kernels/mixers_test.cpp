@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "tests/kernels/support.h"
@@ -20,65 +21,134 @@ DeltaRule rule_for(Heads shape, bool decay_before_read) {
           .decay_before_read = decay_before_read};
 }
 
+/// Tokens of one head, from one state.
 struct DeltaInput {
-  DeltaInput(Random& random, Heads shape)
-      : state(random.normals(shape.dk * shape.dv)),
-        q(random.normals(shape.dk)),
-        k(random.normals(shape.dk, 0.2F)),
-        v(random.normals(shape.dv)) {}
-  std::vector<float> state, q, k, v;
+  DeltaInput(Random& random, Heads shape_in, std::size_t count_in)
+      : shape(shape_in),
+        count(count_in),
+        state(random.normals(shape.dk * shape.dv)),
+        q(random.normals(shape.dk * count)),
+        k(random.normals(shape.dk * count, 0.2F)),
+        v(random.normals(shape.dk * count + shape.dv)) {}
+
+  Heads shape;
+  std::size_t count;
+  std::vector<float> state, q, k, v;  ///< q, k, v: token t at t * dk.
 };
 
-TEST(DeltaStep, EverySetGivesTheSameStateAndOutput) {
+/// What delta_rule() gives: outputs, and the state after every token that was kept.
+struct DeltaResult {
+  std::vector<float> out;     ///< [count][dv]
+  std::vector<float> states;  ///< [count][dv][dk]; zeros where nothing was kept.
+};
+
+enum class Kept { kAll, kLast };
+
+DeltaResult run_delta(const Kernels& kernels, const DeltaRule& rule, const DeltaInput& in,
+                      Kept kept, bool past_caches) {
+  const std::size_t size = in.state.size();
+  // On a line of its own, so that streamed stores are possible where the shape allows them.
+  AlignedBuffer slots(std::max<std::size_t>(in.count * size * sizeof(float), 1));
+  auto* states = reinterpret_cast<float*>(slots.data());
+  std::fill_n(states, in.count * size, 0.0F);
+  std::vector<float*> to;
+  for (std::size_t t = 0; t < in.count; ++t) {
+    to.push_back(kept == Kept::kAll || t + 1 == in.count ? states + t * size : nullptr);
+  }
+  std::vector<float> out(in.count * in.shape.dv), work(16 * in.shape.dk);
+  kernels.delta_rule(rule, {.count = in.count,
+                            .q = in.q.data(),
+                            .k = in.k.data(),
+                            .v = in.v.data(),
+                            .stride = in.shape.dk,
+                            .out = out.data(),
+                            .out_stride = in.shape.dv,
+                            .from = in.state.data(),
+                            .to = to.data(),
+                            .to_offset = 0,
+                            .work = work.data(),
+                            .past_caches = past_caches});
+  return {out, {states, states + in.count * size}};
+}
+
+/// One token at a time, each from the state the one before it kept.
+DeltaResult run_token_by_token(const Kernels& kernels, const DeltaRule& rule,
+                               const DeltaInput& in) {
+  DeltaResult all;
+  auto state = in.state;
+  for (std::size_t t = 0; t < in.count; ++t) {
+    std::vector<float> out(in.shape.dv), work(16 * in.shape.dk);
+    float* const in_place = state.data();
+    kernels.delta_rule(rule, {.count = 1,
+                              .q = in.q.data() + t * in.shape.dk,
+                              .k = in.k.data() + t * in.shape.dk,
+                              .v = in.v.data() + t * in.shape.dk,
+                              .stride = 0,
+                              .out = out.data(),
+                              .out_stride = 0,
+                              .from = in_place,
+                              .to = &in_place,
+                              .to_offset = 0,
+                              .work = work.data(),
+                              .past_caches = false});
+    all.out.insert(all.out.end(), out.begin(), out.end());
+    all.states.insert(all.states.end(), state.begin(), state.end());
+  }
+  return all;
+}
+
+TEST(DeltaRule, EverySetGivesTheSameStatesAndOutputs) {
   Random random(31);
   SCOPED_TRACE(random.trace());
   for (const Heads shape : kHeads) {
     for (const bool before : {false, true}) {
       const DeltaRule rule = rule_for(shape, before);
-      const DeltaInput in(random, shape);
+      const DeltaInput in(random, shape, 3);
       expect_same_on_every_set([&](const Kernels& kernels) {
-        std::vector<float> result(in.state.size() + shape.dv);
-        kernels.delta_step(rule, in.state.data(), result.data(), in.q.data(), in.k.data(),
-                           in.v.data(), result.data() + in.state.size());
-        return result;
+        DeltaResult result = run_delta(kernels, rule, in, Kept::kAll, true);
+        result.out.insert(result.out.end(), result.states.begin(), result.states.end());
+        return result.out;
       });
     }
   }
 }
 
-TEST(DeltaStep, InPlaceGivesTheBitsOfTwoBuffers) {
+TEST(DeltaRule, TokensTogetherGiveTheBitsOfTokensOneByOneInPlace) {
   Random random(32);
   SCOPED_TRACE(random.trace());
   for (const Heads shape : kHeads) {
     for (const bool before : {false, true}) {
       const DeltaRule rule = rule_for(shape, before);
-      const DeltaInput in(random, shape);
-      for (const Kernels& kernels : KernelRegistry::attainable()) {
-        std::vector<float> to(in.state.size());
-        std::vector<float> out(shape.dv), out_in_place(shape.dv);
-        kernels.delta_step(rule, in.state.data(), to.data(), in.q.data(), in.k.data(), in.v.data(),
-                           out.data());
-        auto in_place = in.state;
-        kernels.delta_step(rule, in_place.data(), in_place.data(), in.q.data(), in.k.data(),
-                           in.v.data(), out_in_place.data());
-        EXPECT_TRUE(same_bytes(to, in_place)) << kernels.variant();
-        EXPECT_TRUE(same_bytes(out, out_in_place)) << kernels.variant();
+      for (const std::size_t count : {1U, 2U, 17U}) {
+        const DeltaInput in(random, shape, count);
+        for (const Kernels& kernels : KernelRegistry::attainable()) {
+          const DeltaResult alone = run_token_by_token(kernels, rule, in);
+          for (const bool past_caches : {false, true}) {
+            const DeltaResult all = run_delta(kernels, rule, in, Kept::kAll, past_caches);
+            EXPECT_TRUE(same_bytes(all.states, alone.states)) << kernels.variant();
+            EXPECT_TRUE(same_bytes(all.out, alone.out)) << kernels.variant();
+            const DeltaResult last = run_delta(kernels, rule, in, Kept::kLast, past_caches);
+            EXPECT_TRUE(same_bytes(last.out, alone.out)) << kernels.variant();
+            EXPECT_TRUE(
+                std::equal(alone.states.end() - static_cast<std::ptrdiff_t>(in.state.size()),
+                           alone.states.end(),
+                           last.states.end() - static_cast<std::ptrdiff_t>(in.state.size())))
+                << kernels.variant();
+          }
+        }
       }
     }
   }
 }
 
-TEST(DeltaStep, FollowsTheUpdateRule) {
+TEST(DeltaRule, FollowsTheUpdateRule) {
   Random random(33);
   SCOPED_TRACE(random.trace());
   constexpr Heads kShape = {64, 64};
   for (const bool before : {false, true}) {
     const DeltaRule rule = rule_for(kShape, before);
-    const DeltaInput in(random, kShape);
-    std::vector<float> to(in.state.size());
-    std::vector<float> out(kShape.dv);
-    Kernels::select().delta_step(rule, in.state.data(), to.data(), in.q.data(), in.k.data(),
-                                 in.v.data(), out.data());
+    const DeltaInput in(random, kShape, 1);
+    const DeltaResult result = run_delta(Kernels::select(), rule, in, Kept::kAll, true);
     for (std::size_t i = 0; i < kShape.dv; ++i) {
       double read = 0.0;
       for (std::size_t j = 0; j < kShape.dk; ++j) {
@@ -88,10 +158,10 @@ TEST(DeltaStep, FollowsTheUpdateRule) {
       double o = 0.0;
       for (std::size_t j = 0; j < kShape.dk; ++j) {
         const double next = 0.93 * in.state[i * kShape.dk + j] + update * in.k[j];
-        EXPECT_NEAR(to[i * kShape.dk + j], next, 1e-5);
+        EXPECT_NEAR(result.states[i * kShape.dk + j], next, 1e-5);
         o += next * in.q[j];
       }
-      EXPECT_NEAR(out[i], 0.125 * o, 1e-5);
+      EXPECT_NEAR(result.out[i], 0.125 * o, 1e-5);
     }
   }
 }

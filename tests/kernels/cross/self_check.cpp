@@ -163,11 +163,22 @@ void check_mixers(const Kernels& kernels, Hash& hash) {
     for (const bool before : {false, true}) {
       const DeltaRule rule{dim, dim, 0.9375F, 0.5F, 0.125F, before};
       auto state = inputs.floats(dim * dim);
-      std::vector<float> out(dim);
+      std::vector<float> out(dim), work(16 * dim);
+      float* const to = state.data();
       for (int step = 0; step < 3; ++step) {
         const auto q = inputs.floats(dim), k = inputs.floats(dim, 0.0625F), v = inputs.floats(dim);
-        kernels.delta_step(rule, state.data(), state.data(), q.data(), k.data(), v.data(),
-                           out.data());
+        kernels.delta_rule(rule, {.count = 1,
+                                  .q = q.data(),
+                                  .k = k.data(),
+                                  .v = v.data(),
+                                  .stride = dim,
+                                  .out = out.data(),
+                                  .out_stride = dim,
+                                  .from = to,
+                                  .to = &to,
+                                  .to_offset = 0,
+                                  .work = work.data(),
+                                  .past_caches = false});
         hash.add(out);
       }
       hash.add(state);
