@@ -20,7 +20,8 @@ AlignedBuffer::AlignedBuffer(std::size_t bytes) {
     return;
   }
   // Weights are streamed: with 4 KiB pages a core spends much of its time in page walks.
-  const bool huge = bytes >= 2 * kHugePageBytes;
+  // From half a page on, rounding up to whole ones wastes little.
+  const bool huge = bytes >= kHugePageBytes / 2;
   const std::size_t alignment = huge ? kHugePageBytes : kCacheLineBytes;
   if (bytes > SIZE_MAX - alignment) {
     throw std::bad_alloc();

@@ -53,43 +53,57 @@ inline void store_tile(const DenseJob& job, const TilePlace& place, const F16 (&
 
 /// Which lines a tile asks for while it works on its own, relative to the line it reads.
 ///
-/// With one tile: kPrefetchLines further down each panel. With several, which read the same lines:
-/// the next block of these panels, or the first block of the next group, shared among the tiles.
-/// With one or two rows there is nothing to hide behind: the processor's own prefetching keeps up,
-/// and the load ports are the bottleneck.
+/// With one tile: kAhead lines further down each panel, and at its end, the first lines of the
+/// panels of the next group. With several, which read the same lines: the next block of these
+/// panels, or the first block of the next group, shared among the tiles.
 template <int T, int P>
 struct Prefetcher {
-  static constexpr int kLines = T <= 2 ? 0 : P;
+  static constexpr std::size_t kAhead = kPrefetchLines / P;
 
   Prefetcher(const DenseJob& job, const TilePlace& place, std::size_t lines_begin,
-             std::size_t lines_end) {
+             std::size_t lines_end)
+      : to_next_group((P - 1) * job.panel_bytes), within_panel(lines_end) {
     const std::size_t panel_lines = job.panel_bytes / 64;
-    std::size_t ahead = 64 * kPrefetchLines;
-    if (place.tiles > 1) {
+    std::size_t ahead = 64 * kAhead;
+    if (place.tiles == 1) {
+      within_panel = lines_end > kAhead ? lines_end - kAhead : 0;
+    } else {
       ahead = lines_end < panel_lines ? 64 * (lines_end - lines_begin)
                                       : P * job.panel_bytes - 64 * lines_begin;
     }
     std::size_t p = place.tile % P;
-    for (int i = 0; i < kLines; ++i) {
+    for (int i = 0; i < P; ++i) {
       offset[i] = p * job.panel_bytes + ahead;
       p = p + place.tiles < P ? p + place.tiles : p;
     }
   }
 
+  /// From line `within_panel` on, what lies ahead of a line of panel p is in panel p + 1: go on in
+  /// panel p + P.
+  void leave_panel() {
+#pragma GCC unroll 8
+    for (int i = 0; i < P; ++i) {
+      offset[i] += to_next_group;
+    }
+  }
+
   void ask(const std::byte* line) const {
 #pragma GCC unroll 8
-    for (int i = 0; i < kLines; ++i) {
+    for (int i = 0; i < P; ++i) {
       prefetch(line + offset[i]);
     }
   }
 
   std::size_t offset[P];
+  std::size_t to_next_group;
+  std::size_t within_panel;
 };
 
 struct F32Tile {
   static constexpr int kRowsMin = 1;
   static constexpr int kRowsMax = kDenseTileRows;
-  static constexpr std::size_t kBlockWords = 256;
+  /// Three panels' blocks, with half as much again coming in, fit the nearest cache.
+  static constexpr std::size_t kBlockWords = 128;
   static constexpr int panels(int rows) { return dense_panels(rows); }
   static std::size_t words(const DenseJob& job) { return job.cols; }
 
@@ -98,17 +112,22 @@ struct F32Tile {
     F16 acc[T][P];
     load_tile<T, P>(job, place, acc);
     const std::byte* base = job.panels + place.panel * job.panel_bytes;
-    const Prefetcher<T, P> prefetcher(job, place, place.begin, place.end);
-    for (std::size_t k = place.begin; k < place.end; ++k) {
-      const std::byte* line = base + 64 * k;
-      prefetcher.ask(line);
-      F16 w[P];
+    Prefetcher<T, P> prefetcher(job, place, place.begin, place.end);
+    std::size_t k = place.begin;
+    const std::size_t ends[] = {prefetcher.within_panel, place.end};
+    for (const std::size_t end : ends) {
+      for (; k < end; ++k) {
+        const std::byte* line = base + 64 * k;
+        prefetcher.ask(line);
+        F16 w[P];
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) {
-        w[p] = load(
-            reinterpret_cast<const float*>(line + static_cast<std::size_t>(p) * job.panel_bytes));
+        for (int p = 0; p < P; ++p) {
+          w[p] = load(
+              reinterpret_cast<const float*>(line + static_cast<std::size_t>(p) * job.panel_bytes));
+        }
+        fma_step<T, P>(acc, w, place.x + 4 * T * k);
       }
-      fma_step<T, P>(acc, w, place.x + 4 * T * k);
+      prefetcher.leave_panel();
     }
     store_tile<T, P>(job, place, acc);
   }
@@ -118,7 +137,7 @@ struct F32Tile {
 struct Bf16Tile {
   static constexpr int kRowsMin = 1;
   static constexpr int kRowsMax = kDenseTileRows;
-  static constexpr std::size_t kBlockWords = 512;
+  static constexpr std::size_t kBlockWords = 192;
   static_assert(kBlockWords % 2 == 0, "a block may not end inside a pair of columns");
   static constexpr int panels(int rows) { return dense_panels(rows); }
   static std::size_t words(const DenseJob& job) { return job.cols; }
@@ -146,20 +165,27 @@ struct Bf16Tile {
     F16 acc[T][P];
     load_tile<T, P>(job, place, acc);
     const std::byte* base = job.panels + place.panel * job.panel_bytes;
-    const Prefetcher<T, P> prefetcher(job, place, place.begin / 2, (place.end + 1) / 2);
+    Prefetcher<T, P> prefetcher(job, place, place.begin / 2, (place.end + 1) / 2);
     I16 pairs[P];
-    for (std::size_t j = place.begin / 2; j < place.end / 2; ++j) {
-      const std::byte* line = base + 64 * j;
-      prefetcher.ask(line);
-      const unsigned char* x = place.x + 8 * T * j;
-      load_pairs<P>(pairs, line, job.panel_bytes);
-      step_low<T, P>(acc, pairs, x);
-      F16 w[P];
+    std::size_t j = place.begin / 2;
+    const std::size_t pairs_end = place.end / 2;
+    const std::size_t ends[] = {
+        prefetcher.within_panel < pairs_end ? prefetcher.within_panel : pairs_end, pairs_end};
+    for (const std::size_t end : ends) {
+      for (; j < end; ++j) {
+        const std::byte* line = base + 64 * j;
+        prefetcher.ask(line);
+        const unsigned char* x = place.x + 8 * T * j;
+        load_pairs<P>(pairs, line, job.panel_bytes);
+        step_low<T, P>(acc, pairs, x);
+        F16 w[P];
 #pragma GCC unroll 8
-      for (int p = 0; p < P; ++p) {
-        w[p] = bf16_high(pairs[p]);
+        for (int p = 0; p < P; ++p) {
+          w[p] = bf16_high(pairs[p]);
+        }
+        fma_step<T, P>(acc, w, x + 4 * T);
       }
-      fma_step<T, P>(acc, w, x + 4 * T);
+      prefetcher.leave_panel();
     }
     // The padding after an odd last column is not multiplied in: adding +0 would turn -0 into +0.
     if (place.end % 2 != 0) {
