@@ -1,6 +1,7 @@
 // What the engine is asked for, and what it tells back. Native types only: no JSON comes this far.
 #pragma once
 
+#include <boost/container/static_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -58,6 +59,9 @@ struct TokenLogprob {
   float logprob = 0.0F;  ///< Natural log, of the model's distribution before any sampling filter.
 };
 
+/// The most probable tokens of one place, most probable first. In place: a token allocates nothing.
+using TopLogprobs = boost::container::static_vector<TokenLogprob, limits::kTopLogprobsMax>;
+
 /// One token of the output, in order.
 struct TokenEvent {
   TokenId token = 0;
@@ -67,14 +71,14 @@ struct TokenEvent {
   /// string: a reader must not show them yet.
   std::size_t held_bytes = 0;
   float logprob = 0.0F;  ///< Set when logprobs were asked for.
-  std::vector<TokenLogprob> top_logprobs;
+  TopLogprobs top_logprobs;
 };
 
 /// Logprobs of the prompt, sent once before the first token when asked for. The first token of a
 /// prompt has none.
 struct PromptEvent {
   std::vector<TokenLogprob> tokens;                     ///< [prompt size]; [0].logprob unset.
-  std::vector<std::vector<TokenLogprob>> top_logprobs;  ///< [prompt size]
+  std::vector<TopLogprobs> top_logprobs;  ///< [prompt size]
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kDeadline, kError };

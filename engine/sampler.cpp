@@ -155,7 +155,7 @@ TokenId Sampler::choose(std::span<const float> logits, std::size_t position) {
 }
 
 void token_logprobs(std::span<const float> logits, TokenId token, std::size_t top, float* logprob,
-                    std::vector<TokenLogprob>* top_logprobs) {
+                    TopLogprobs* top_logprobs) {
   double max = -std::numeric_limits<double>::infinity();
   for (const float logit : logits) {
     max = std::max(max, static_cast<double>(logit));
@@ -170,9 +170,8 @@ void token_logprobs(std::span<const float> logits, TokenId token, std::size_t to
   };
   *logprob = log_of(static_cast<std::size_t>(token));
   top_logprobs->clear();
-  top_logprobs->reserve(top);
-  // Selection by repeated scan: top is at most 5.
-  for (std::size_t n = 0; n < std::min(top, logits.size()); ++n) {
+  // Selection by repeated scan: there are few.
+  for (std::size_t n = 0; n < std::min({top, logits.size(), top_logprobs->capacity()}); ++n) {
     std::size_t best = logits.size();
     for (std::size_t i = 0; i < logits.size(); ++i) {
       const bool taken =

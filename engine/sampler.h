@@ -56,6 +56,6 @@ class Sampler {
 /// Fills `token`'s natural-log probability and the `top` most probable tokens under
 /// softmax(logits), most probable first, lowest id on a tie.
 void token_logprobs(std::span<const float> logits, TokenId token, std::size_t top, float* logprob,
-                    std::vector<TokenLogprob>* top_logprobs);
+                    TopLogprobs* top_logprobs);
 
 }  // namespace spel::engine

@@ -44,7 +44,7 @@ void ChoiceReader::on_event(engine::StreamEvent event) {
 }
 
 proto::TokenReport ChoiceReader::report(engine::TokenId token, std::optional<float> logprob,
-                                        const std::vector<engine::TokenLogprob>& top) const {
+                                        const engine::TopLogprobs& top) const {
   proto::TokenReport result;
   result.token = token;
   result.bytes = tokenizer_.bytes(token);

@@ -40,7 +40,7 @@ class ChoiceReader {
   void on_finish(engine::FinishEvent event);
   void add_piece(const proto::TextAssembler::Piece& piece);
   [[nodiscard]] proto::TokenReport report(engine::TokenId token, std::optional<float> logprob,
-                                          const std::vector<engine::TokenLogprob>& top) const;
+                                          const engine::TopLogprobs& top) const;
 
   const engine::Tokenizer& tokenizer_;
   const std::size_t index_;

@@ -188,7 +188,7 @@ TEST(TokenLogprobs, AreTheLogSoftmaxMostProbableFirst) {
   const std::vector<float> logits = {0.0F, 1.0F, -1.0F, 1.0F};
   const double total = std::log(std::exp(0.0) + 2 * std::exp(1.0) + std::exp(-1.0));
   float logprob = 0.0F;
-  std::vector<TokenLogprob> top;
+  TopLogprobs top;
   token_logprobs(logits, 2, 3, &logprob, &top);
   EXPECT_NEAR(logprob, -1.0 - total, 1e-6);
   ASSERT_EQ(top.size(), 3U);
