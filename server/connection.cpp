@@ -1,5 +1,6 @@
 #include "server/connection.h"
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/error.hpp>
 #include <cstring>
@@ -8,13 +9,20 @@
 #include "server/constants.h"
 
 namespace spel::server {
+namespace {
+
+/// Most requests fit, and most connections never need more.
+constexpr std::size_t kFirstBufferBytes = 1024;
+constexpr std::size_t kBufferGrowth = 4;
+
+}  // namespace
 
 Connection::Connection(std::unique_ptr<Transport> transport, const ConnectionLimits& limits)
     : transport_(std::move(transport)),
       limits_(limits),
       watchdog_(std::make_shared<Watchdog>(transport_->executor(), limits.shortest_deadline)),
-      // Not zeroed: pages that no request reaches stay unallocated.
-      buffer_(new char[limits.buffer_bytes]),
+      capacity_(std::min(kFirstBufferBytes, limits.buffer_bytes)),
+      buffer_(new char[capacity_]),
       read_done_(transport_->executor()) {}
 
 void Connection::open() {
@@ -34,14 +42,20 @@ Task<bool> Connection::handshake(Clock::time_point deadline) {
   co_return !error;
 }
 
-void Connection::compact() noexcept {
-  if (begin_ == end_) {
-    begin_ = end_ = 0;
-  } else if (begin_ > 0) {
+net::mutable_buffer Connection::room() {
+  if (begin_ > 0) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
   }
+  if ((filled_ || end_ == capacity_) && capacity_ < limits_.buffer_bytes) {
+    capacity_ = std::min(kBufferGrowth * capacity_, limits_.buffer_bytes);
+    std::unique_ptr<char[]> larger(new char[capacity_]);
+    std::memcpy(larger.get(), buffer_.get(), end_);
+    buffer_ = std::move(larger);
+  }
+  filled_ = false;
+  return {buffer_.get() + end_, capacity_ - end_};
 }
 
 Task<Connection::Fill> Connection::fill(Clock::time_point deadline) {
@@ -57,7 +71,6 @@ Task<Connection::Fill> Connection::fill(Clock::time_point deadline) {
       co_await read_done_.wait();
     }
   } else {
-    compact();
     on_read(co_await transport_->read_some(room()));
   }
   watchdog_->read_deadline = Watchdog::kNever;
@@ -84,7 +97,6 @@ void Connection::watch(std::function<void()> on_closed) {
 }
 
 void Connection::start_watching() {
-  compact();
   if (full()) {
     return;  // A client this far ahead is noticed when a write fails.
   }
@@ -101,6 +113,7 @@ void Connection::start_watching() {
 
 void Connection::on_read(const IoResult& result) {
   end_ += result.bytes;
+  filled_ = end_ == capacity_;
   if (result.error && result.error != net::error::operation_aborted) {
     peer_closed_ = true;
   }

@@ -14,7 +14,7 @@
 namespace spel::server {
 
 struct ConnectionLimits {
-  std::size_t buffer_bytes = 16 * 1024;
+  std::size_t buffer_bytes = 16 * 1024;  ///< The most that is read ahead.
   Clock::duration write_stall{};
   Clock::duration shortest_deadline{};  ///< Of all deadlines that will be set.
 };
@@ -65,17 +65,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void release();
 
  private:
-  void compact() noexcept;
-  [[nodiscard]] net::mutable_buffer room() noexcept {
-    return {buffer_.get() + end_, limits_.buffer_bytes - end_};
-  }
+  /// Space for at least one more byte, unless full().
+  [[nodiscard]] net::mutable_buffer room();
   void start_watching();
   void on_read(const IoResult& result);
 
   std::unique_ptr<Transport> transport_;
   const ConnectionLimits limits_;
   std::shared_ptr<Watchdog> watchdog_;
+  std::size_t capacity_;  ///< Of buffer_, which grows up to limits_.buffer_bytes.
   std::unique_ptr<char[]> buffer_;
+  bool filled_ = false;  ///< A read took all the room: there is more where that came from.
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
 

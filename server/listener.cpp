@@ -30,7 +30,7 @@ std::string too_many_connections() {
   const Response response = error_response(proto::unavailable("too many connections"));
   HeadOptions options;
   options.keep_alive = false;
-  return serialize_head(response, options) + response.body();
+  return serialize_head(response, options) + std::string(response.body());
 }
 
 int open_spare_fd() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }

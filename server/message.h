@@ -37,6 +37,14 @@ class Response {
   Response() = default;
   Response(int status, std::string content_type, std::string body)
       : status_(status), content_type_(std::move(content_type)), body_(std::move(body)) {}
+  /// An answer whose body is not copied: it outlives every connection. A thousand clients that do
+  /// not read would otherwise hold a thousand copies of the page.
+  [[nodiscard]] static Response with_fixed_body(int status, std::string content_type,
+                                                std::string_view body) {
+    Response response(status, std::move(content_type), {});
+    response.fixed_body_ = body;
+    return response;
+  }
 
   /// The only way to add a field: throws Error(kInternal) if the value could end the line, since
   /// Beast and we write values as they are.
@@ -46,7 +54,9 @@ class Response {
 
   [[nodiscard]] int status() const noexcept { return status_; }
   [[nodiscard]] const std::string& content_type() const noexcept { return content_type_; }
-  [[nodiscard]] const std::string& body() const noexcept { return body_; }
+  [[nodiscard]] std::string_view body() const noexcept {
+    return fixed_body_.data() != nullptr ? fixed_body_ : std::string_view(body_);
+  }
   [[nodiscard]] const std::vector<HeaderField>& headers() const noexcept { return headers_; }
   [[nodiscard]] bool closes() const noexcept { return close_; }
 
@@ -54,6 +64,7 @@ class Response {
   int status_ = 200;
   std::string content_type_ = "application/json";
   std::string body_;
+  std::string_view fixed_body_;
   std::vector<HeaderField> headers_;
   bool close_ = false;
 };

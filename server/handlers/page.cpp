@@ -8,8 +8,8 @@ void add_page_routes(Router& router, const HandlerContext&) {
   // Neither holds anything of this server's; the page asks for the key itself.
   const RouteOptions options{.needs_model = false, .is_public = true, .is_probe = false};
   router.add(Verb::get, "/", options, SyncHandler([](const Request&) {
-               Response response(200, "text/html; charset=utf-8",
-                                 std::string(embedded::index_html()));
+               Response response = Response::with_fixed_body(200, "text/html; charset=utf-8",
+                                                             embedded::index_html());
                // The page is one file: it may talk to this server and nothing else.
                response.add_header("Content-Security-Policy",
                                    "default-src 'none'; script-src 'unsafe-inline'; style-src "
@@ -19,8 +19,9 @@ void add_page_routes(Router& router, const HandlerContext&) {
                return response;
              }));
   router.add(Verb::get, "/openapi.json", options,
-             SyncHandler([description = proto::openapi_json()](const Request&) {
-               return json_response(description);
+             SyncHandler([](const Request&) {
+               static const std::string kDescription = proto::openapi_json();
+               return Response::with_fixed_body(200, "application/json", kDescription);
              }));
 }
 

@@ -4,11 +4,11 @@ import { createInterface } from "node:readline";
 
 const kReadyMs = 120_000;
 
-/** { url, stop } once the model is loaded. */
-export async function startServer(binary, model) {
+/** { url, stop } once the model is loaded. `flags` are further ones of `spel serve`. */
+export async function startServer(binary, model, flags = []) {
   const child = spawn(
     binary,
-    ["serve", "--model", model, "--port", "0", "--sequences", "2", "--max-seq", "1024"],
+    ["serve", "--model", model, "--port", "0", "--sequences", "2", "--max-seq", "1024", ...flags],
     { stdio: ["ignore", "pipe", "pipe"] },
   );
   const log = [];
