@@ -34,7 +34,7 @@ constexpr std::array kSubcommands{
     Subcommand{"bench", "measure kernels, verification, decoding and rollback",
                &run_tool<&tools::bench_main>},
     Subcommand{"selftest", "check the engine's promises on this machine",
-               &run_tool<&tools::selftest_main>},
+               &run_tool<&spel::server::tools::selftest_main>},
     Subcommand{"verify-weights", "check a model against its golden logits",
                &run_tool<&tools::verify_weights_main>},
     Subcommand{"convert", "turn a model directory into a SPELW001 file or back",
