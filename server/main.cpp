@@ -32,7 +32,7 @@ constexpr std::array kSubcommands{
     Subcommand{"serve", "run the server; see spel serve --help", &spel::server::serve},
     Subcommand{"generate", "complete one prompt on the terminal", &run_tool<&tools::generate_main>},
     Subcommand{"bench", "measure kernels, verification, decoding and rollback",
-               &run_tool<&tools::bench_main>},
+               &run_tool<&spel::server::tools::bench_main>},
     Subcommand{"selftest", "check the engine's promises on this machine",
                &run_tool<&spel::server::tools::selftest_main>},
     Subcommand{"verify-weights", "check a model against its golden logits",

@@ -19,6 +19,9 @@ namespace spel::server::tools {
 [[nodiscard]] int selftest_main(std::span<const std::string> args,
                                 engine::tools::ToolStreams streams);
 
+/// `spel bench`; with --notebank it is `spel notebank bench`. Never throws.
+[[nodiscard]] int bench_main(std::span<const std::string> args, engine::tools::ToolStreams streams);
+
 /// `spel notebank bench`: see notebank_main.
 [[nodiscard]] int notebank_bench(std::span<const std::string> args,
                                  engine::tools::ToolStreams streams);
