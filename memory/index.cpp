@@ -48,9 +48,14 @@ float align(const float* sums, std::size_t tokens) {
 
 void SketchIndex::add(NoteId id, std::span<const std::uint16_t> sketch) {
   assert(sketch.size() == kBlock && !slots_.contains(id));
-  slots_[id] = ids_.size();
+  const std::size_t slot = ids_.size();
+  if (slot == pages_.size() * kPageNotes) {
+    pages_.push_back(std::make_unique_for_overwrite<Page>());
+  }
+  std::copy_n(sketch.data(), kBlock, sketch_of(slot));
+  make_coarse(sketch, {coarse_of(slot), kCoarseBytes});
+  slots_[id] = slot;
   ids_.push_back(id);
-  blocks_.insert(blocks_.end(), sketch.begin(), sketch.end());
 }
 
 void SketchIndex::remove(NoteId id) {
@@ -60,49 +65,86 @@ void SketchIndex::remove(NoteId id) {
   }
   const std::size_t slot = found->second;
   const std::size_t last = ids_.size() - 1;
-  std::copy_n(&blocks_[last * kBlock], kBlock, &blocks_[slot * kBlock]);
-  ids_[slot] = ids_[last];
-  slots_[ids_[slot]] = slot;
+  if (slot != last) {
+    std::copy_n(sketch_of(last), kBlock, sketch_of(slot));
+    std::copy_n(coarse_of(last), kCoarseBytes, coarse_of(slot));
+    ids_[slot] = ids_[last];
+    slots_[ids_[slot]] = slot;
+  }
   slots_.erase(id);
   ids_.pop_back();
-  blocks_.resize(last * kBlock);
+  pages_.resize((last + kPageNotes - 1) / kPageNotes);
 }
 
-float SketchIndex::best_alignment(std::size_t slot, std::span<const float> query,
-                                  std::size_t dim) const {
-  const std::size_t tokens = query.size() / dim;
+float SketchIndex::best_alignment(std::size_t slot, std::span<const float> query) const {
+  const std::size_t tokens = query.size() / kSketchCoordinates;
   std::array<float, kAnchors * kAnchors> sums;  // NOLINT: the first `tokens` rows are written.
-  dots_(&blocks_[slot * kBlock], query.data(), tokens, dim, sums.data());
+  dots_(sketch_of(slot), query.data(), tokens, kSketchCoordinates, sums.data());
   return align(sums.data(), tokens);
+}
+
+std::vector<std::size_t> SketchIndex::shortlist(const CoarseQuery& query, std::size_t count) const {
+  struct Candidate {
+    std::int32_t score;
+    NoteId id;
+    std::size_t slot;
+  };
+  std::vector<Candidate> candidates;
+  const auto keep = [&] {
+    if (candidates.size() <= count) {
+      return;
+    }
+    std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count),
+                     candidates.end(), [](const Candidate& a, const Candidate& b) {
+                       return a.score != b.score ? a.score > b.score : a.id < b.id;
+                     });
+    candidates.resize(count);
+  };
+  // Whoever is below the worst of `count` already kept need not be looked at again.
+  std::int32_t threshold = std::numeric_limits<std::int32_t>::min();
+  std::array<std::int32_t, kPageNotes> scores;  // NOLINT: as many as there are notes are written.
+  for (std::size_t page = 0; page < pages_.size(); ++page) {
+    const std::size_t first = page * kPageNotes;
+    const std::size_t notes = std::min(kPageNotes, ids_.size() - first);
+    scan_(pages_[page]->coarse.data(), notes, query, scores.data());
+    for (std::size_t i = 0; i < notes; ++i) {
+      if (scores[i] >= threshold) {
+        candidates.push_back({scores[i], ids_[first + i], first + i});
+      }
+    }
+    if (candidates.size() >= 2 * count) {
+      keep();
+      threshold =
+          std::min_element(candidates.begin(), candidates.end(),
+                           [](const Candidate& a, const Candidate& b) { return a.score < b.score; })
+              ->score;
+    }
+  }
+  keep();
+  std::vector<std::size_t> slots;
+  slots.reserve(candidates.size());
+  for (const Candidate& candidate : candidates) {
+    slots.push_back(candidate.slot);
+  }
+  return slots;
 }
 
 std::vector<Match> SketchIndex::search(std::span<const float> query, std::size_t top) const {
   // No alignment is longer than the anchors are.
   const std::size_t tokens = std::min(query.size() / kSketchCoordinates, kAnchors);
-  if (tokens == 0) {
+  if (tokens == 0 || top == 0) {
     return {};
   }
   const auto all = query.last(tokens * kSketchCoordinates);
-  const std::size_t coarse_tokens = std::min(kCoarseTokens, tokens);
-  std::vector<float> coarse;
-  for (std::size_t t = tokens - coarse_tokens; t < tokens; ++t) {
-    const auto sketch = all.subspan(t * kSketchCoordinates, kCoarseCoordinates);
-    coarse.insert(coarse.end(), sketch.begin(), sketch.end());
+  CoarseQuery coarse{};
+  for (std::size_t back = 0; back < std::min(kCoarseTokens, tokens); ++back) {
+    const auto sketch = all.subspan((tokens - 1 - back) * kSketchCoordinates);
+    std::transform(sketch.begin(), sketch.begin() + kCoarseCoordinates,
+                   coarse[kCoarseTokens - 1 - back].begin(), &to_coarse);
   }
-  std::vector<Match> matches(ids_.size());
-  for (std::size_t slot = 0; slot < ids_.size(); ++slot) {
-    matches[slot] = {static_cast<NoteId>(slot), best_alignment(slot, coarse, kCoarseCoordinates)};
-  }
-  const std::size_t shortlist = std::min(std::max(kRerank, top), matches.size());
-  std::nth_element(matches.begin(), matches.begin() + static_cast<std::ptrdiff_t>(shortlist),
-                   matches.end(), [&](const Match& a, const Match& b) {
-                     return better({ids_[static_cast<std::size_t>(a.id)], a.score},
-                                   {ids_[static_cast<std::size_t>(b.id)], b.score});
-                   });
-  matches.resize(shortlist);
-  for (Match& match : matches) {
-    const auto slot = static_cast<std::size_t>(match.id);
-    match = {ids_[slot], best_alignment(slot, all, kSketchCoordinates)};
+  std::vector<Match> matches;
+  for (const std::size_t slot : shortlist(coarse, std::max(kRerank, top))) {
+    matches.push_back({ids_[slot], best_alignment(slot, all)});
   }
   keep_best(matches, top);
   return matches;

@@ -1,13 +1,16 @@
 // The coordinates of a bank's notes in memory, and the search over them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "memory/block_dots.h"
+#include "memory/coarse_scan.h"
 #include "memory/note.h"
 
 namespace spel::memory {
@@ -17,34 +20,49 @@ struct Match {
   float score = 0.0F;
 };
 
-/// Sketches of consecutive tokens, for Ranker::kSum. Contiguous; a note is one block. A removed
-/// note's block is filled from the end, so the order means nothing: ties go to the lowest id.
+/// Sketches of consecutive tokens, for Ranker::kSum. A removed note's place is filled from the end,
+/// so the order means nothing: ties go to the lowest id.
 class SketchIndex {
  public:
-  /// `sketch` is [kSketchCoordinates][kAnchors]. Ids come in ascending order or not at all twice.
+  /// `sketch` is [kSketchCoordinates][kAnchors]. No id comes twice.
   void add(NoteId id, std::span<const std::uint16_t> sketch);
   void remove(NoteId id);
   [[nodiscard]] std::size_t size() const noexcept { return ids_.size(); }
 
   /// `query` is [tokens][kSketchCoordinates], oldest token first, its last one what the text would
-  /// go on from. Two rounds: the first kCoarseCoordinates of the last kCoarseTokens against
-  /// every note, then all of all tokens against the best kRerank. The `top` best, best first.
+  /// go on from. Two rounds: the last kCoarseTokens against every note in 8-bit integers, then all
+  /// tokens against the best kRerank. The `top` best, best first.
   [[nodiscard]] std::vector<Match> search(std::span<const float> query, std::size_t top) const;
 
-  static constexpr std::size_t kCoarseTokens = 2;
-  static constexpr std::size_t kCoarseCoordinates = 16;
   static constexpr std::size_t kRerank = 256;
 
  private:
   static constexpr std::size_t kBlock = kSketchCoordinates * kAnchors;
+  /// Notes that lie together. Pages of this size and not one array: growing never copies what is
+  /// there, which at a million notes would be a gigabyte.
+  static constexpr std::size_t kPageNotes = 1024;
 
-  /// `query` is [tokens][dim]: the first `dim` coordinates of each.
-  [[nodiscard]] float best_alignment(std::size_t slot, std::span<const float> query,
-                                     std::size_t dim) const;
+  struct Page {
+    alignas(64) std::array<std::uint8_t, kPageNotes * kCoarseBytes> coarse;
+    alignas(64) std::array<std::uint16_t, kPageNotes * kBlock> sketches;
+  };
+
+  [[nodiscard]] std::uint8_t* coarse_of(std::size_t slot) {
+    return &pages_[slot / kPageNotes]->coarse[slot % kPageNotes * kCoarseBytes];
+  }
+  [[nodiscard]] std::uint16_t* sketch_of(std::size_t slot) const {
+    return &pages_[slot / kPageNotes]->sketches[slot % kPageNotes * kBlock];
+  }
+  /// The slots of the `count` best notes of the first round, in no order.
+  [[nodiscard]] std::vector<std::size_t> shortlist(const CoarseQuery& query,
+                                                   std::size_t count) const;
+  /// `query` is [tokens][kSketchCoordinates].
+  [[nodiscard]] float best_alignment(std::size_t slot, std::span<const float> query) const;
 
   BlockDots dots_ = select_block_dots();
-  std::vector<std::uint16_t> blocks_;  ///< [notes][kSketchCoordinates][kAnchors]
-  std::vector<NoteId> ids_;
+  CoarseScan scan_ = coarse_scans().back();
+  std::vector<std::unique_ptr<Page>> pages_;
+  std::vector<NoteId> ids_;  ///< By slot.
   std::unordered_map<NoteId, std::size_t> slots_;
 };
 

@@ -47,11 +47,10 @@ Database::Database(const std::string& path) {
 
 void Database::fail(const char* what) {
   const int result = handle_ ? sqlite3_extended_errcode(handle_.get()) : SQLITE_NOMEM;
-  if (result == SQLITE_IOERR_FSYNC || result == SQLITE_IOERR_DIR_FSYNC) {
-    sync_failed_ = true;
-  }
+  const bool sync_failed = result == SQLITE_IOERR_FSYNC || result == SQLITE_IOERR_DIR_FSYNC;
+  sync_failed_ = sync_failed_ || sync_failed;
   const std::string detail = handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory";
-  throw Error(code_of(result),
+  throw Error(sync_failed ? ErrorCode::kUnavailable : code_of(result),
               std::string(what) + ": " + detail + " (SQLite " + std::to_string(result) + ")");
 }
 

@@ -30,7 +30,7 @@ class Database {
   [[nodiscard]] bool sync_failed() const noexcept { return sync_failed_; }
 
   /// Throws what SQLite's result code means: kIo for a full disk or a failing device, kCorrupt for
-  /// a damaged file, kUnavailable for one that is locked.
+  /// a damaged file, kUnavailable for one that is locked and for a failed flush.
   [[noreturn]] void fail(const char* what);
 
  private:

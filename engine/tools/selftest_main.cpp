@@ -16,9 +16,11 @@ namespace spel::engine::tools {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: spel selftest [--model PATH] [--only N[,N]] [--break N] [--random]\n"
+    "usage: spel selftest [--model PATH] [--config KEY=N,...] [--only N[,N]]\n"
+    "                     [--break N] [--random]\n"
     "  --model   a model to test with besides random weights; SPEL_WEIGHTS or the shipped one if\n"
     "            not given\n"
+    "  --config  random weights of this shape besides, as in d_model=1024,n_layers=16\n"
     "  --random  random weights only\n"
     "  --only    run these suites only\n"
     "  --break   alter what suite N compares, to see it fail\n"
@@ -49,7 +51,7 @@ std::set<int> selected_suites(const Options& options) {
   return selected;
 }
 
-int selftest(const Options& options, std::ostream& out) {
+int selftest(const Options& options, NoteBankSuite notebank, std::ostream& out) {
   const std::set<int> selected = selected_suites(options);
   int broken = 0;
   if (const std::optional<std::string> number = options.value("break")) {
@@ -58,10 +60,16 @@ int selftest(const Options& options, std::ostream& out) {
   const kernels::Kernels& kernels = kernels_from_environment();
   const auto begin = std::chrono::steady_clock::now();
   SuiteContext context = make_context(kernels);
+  context.notebank = notebank;
   const auto model = find_model(options);
   if (model && !options.has("random")) {
     context.subjects.push_back(
-        {model->filename().string(), load_model(*model, WeightsDtype::kBf16)});
+        {model->filename().string(), load_model(*model, WeightsDtype::kBf16), false});
+  }
+  if (const auto shape = options.value("config")) {
+    ModelConfig config = apply_shape({}, *shape);
+    config.name = "random weights, " + *shape;
+    context.subjects.push_back({config.name, random_model(config, 1, WeightsDtype::kBf16), true});
   }
   out << "spel selftest on " << kernels.variant() << ":";
   for (const Subject& subject : context.subjects) {
@@ -84,13 +92,17 @@ int selftest(const Options& options, std::ostream& out) {
 }  // namespace
 
 int selftest_main(std::span<const std::string> args, ToolStreams streams) {
+  return run_selftest(args, streams, nullptr);
+}
+
+int run_selftest(std::span<const std::string> args, ToolStreams streams, NoteBankSuite notebank) {
   try {
-    const Options options(args, {{"model", "only", "break"}, {"random", "help"}, 0});
+    const Options options(args, {{"model", "config", "only", "break"}, {"random", "help"}, 0});
     if (options.has("help")) {
       streams.out << kUsage;
       return kToolOk;
     }
-    return selftest(options, streams.out);
+    return selftest(options, notebank, streams.out);
   } catch (const Error& error) {
     streams.err << "selftest: " << error.what() << "\n";
     return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;

@@ -31,8 +31,15 @@ inline constexpr int kToolBadUsage = 2;  ///< The command line or an environment
 /// Never throws.
 [[nodiscard]] int generate_main(std::span<const std::string> args, ToolStreams streams);
 
-/// `spel selftest [--model PATH] [--only N,…] [--break N]`: the engine's promises, suite by suite.
-/// kToolOk if all hold. Never throws.
+struct SuiteContext;
+class Checks;
+/// Suite [4]: the memory lives above the engine, so whoever has both brings it.
+using NoteBankSuite = void (*)(const SuiteContext&, Checks&);
+
+/// `spel selftest [--model PATH] [--config k=v,…] [--only N,…] [--break N]`: the engine's promises,
+/// suite by suite; without `notebank` its suite is skipped. kToolOk if all hold. Never throws.
+[[nodiscard]] int run_selftest(std::span<const std::string> args, ToolStreams streams,
+                               NoteBankSuite notebank);
 [[nodiscard]] int selftest_main(std::span<const std::string> args, ToolStreams streams);
 
 /// `spel bench [--json] …`: what the machine does with the engine. Figures to `out`, progress to

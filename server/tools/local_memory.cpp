@@ -54,10 +54,9 @@ engine::Capture LocalMemory::capture(std::span<const TokenId> tokens, std::size_
   return result;
 }
 
-LocalMemory::Written LocalMemory::write(const std::string& bank, std::string_view text_in,
+LocalMemory::Written LocalMemory::write(const std::string& bank, std::span<const TokenId> tokens,
                                         const memory::WriterOptions& options) {
   Written written;
-  const std::vector<TokenId> tokens = tokenizer_.encode(text_in);
   const std::size_t width = bank_.projection().shape().width();
   memory::Writer writer(bank_.projection(), options);
   std::vector<memory::NoteDraft> drafts;
@@ -66,11 +65,11 @@ LocalMemory::Written LocalMemory::write(const std::string& bank, std::string_vie
     const std::size_t context = std::min(kContextTokens, at);
     const auto begin = Clock::now();
     const engine::Capture captured =
-        capture(std::span(tokens).subspan(at - context, context + count), count, false);
+        capture(tokens.subspan(at - context, context + count), count, false);
     const auto read = Clock::now();
     for (std::size_t t = 0; t < count; t += memory::kChunkTokens) {
       const std::size_t chunk = std::min(memory::kChunkTokens, count - t);
-      writer.add({std::span(tokens).subspan(at + t, chunk),
+      writer.add({tokens.subspan(at + t, chunk),
                   std::span(captured.keys).subspan(t * width, chunk * width)},
                  drafts);
     }
@@ -88,11 +87,11 @@ LocalMemory::Written LocalMemory::write(const std::string& bank, std::string_vie
   return written;
 }
 
-std::vector<memory::Note> LocalMemory::address(const std::string& bank, std::string_view query,
+std::vector<memory::Note> LocalMemory::address(const std::string& bank,
+                                               std::span<const TokenId> query,
                                                memory::Ranker ranker, std::size_t top) {
-  const std::vector<TokenId> tokens = tokenizer_.encode(query);
   const engine::Capture captured =
-      capture(tokens, memory::kQueryTokens, ranker != memory::Ranker::kSum);
+      capture(query, memory::kQueryTokens, ranker != memory::Ranker::kSum);
   const auto begin = Clock::now();
   std::vector<memory::Note> notes =
       bank_.address(bank, {captured.keys, captured.queries}, ranker, top);
@@ -100,10 +99,8 @@ std::vector<memory::Note> LocalMemory::address(const std::string& bank, std::str
   return notes;
 }
 
-Expectation LocalMemory::expect(std::string_view prompt, std::string_view expected) {
-  const std::vector<TokenId> before = tokenizer_.encode(prompt);
-  const std::vector<TokenId> wanted = tokenizer_.encode(expected);
-  std::vector<TokenId> tokens = before;
+Expectation LocalMemory::expect(std::span<const TokenId> before, std::span<const TokenId> wanted) {
+  std::vector<TokenId> tokens(before.begin(), before.end());
   tokens.insert(tokens.end(), wanted.begin(), wanted.end());
   state_->reset();
   const std::vector<float> logits = engine::tools::feed(model_, *state_, tokens, kPieceTokens);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,15 +33,28 @@ class LocalMemory {
     double choose_seconds = 0.0;
     double store_seconds = 0.0;
   };
-  Written write(const std::string& bank, std::string_view text,
+  Written write(const std::string& bank, std::span<const engine::TokenId> tokens,
                 const memory::WriterOptions& options);
+  Written write(const std::string& bank, std::string_view text,
+                const memory::WriterOptions& options) {
+    return write(bank, encode(text), options);
+  }
 
   /// Reads the query in a state of its own.
-  [[nodiscard]] std::vector<memory::Note> address(const std::string& bank, std::string_view query,
+  [[nodiscard]] std::vector<memory::Note> address(const std::string& bank,
+                                                  std::span<const engine::TokenId> query,
                                                   memory::Ranker ranker, std::size_t top);
+  [[nodiscard]] std::vector<memory::Note> address(const std::string& bank, std::string_view query,
+                                                  memory::Ranker ranker, std::size_t top) {
+    return address(bank, encode(query), ranker, top);
+  }
 
   /// Of `expected` after `prompt`, from an empty state.
-  [[nodiscard]] Expectation expect(std::string_view prompt, std::string_view expected);
+  [[nodiscard]] Expectation expect(std::span<const engine::TokenId> prompt,
+                                   std::span<const engine::TokenId> expected);
+  [[nodiscard]] Expectation expect(std::string_view prompt, std::string_view expected) {
+    return expect(encode(prompt), encode(expected));
+  }
 
   /// Seconds the last address() spent on the search alone, capture apart.
   [[nodiscard]] double search_seconds() const noexcept { return search_seconds_; }

@@ -1,6 +1,5 @@
 // What the memory finds in long texts, and what replaying it changes.
 #include <algorithm>
-#include <array>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -8,10 +7,9 @@
 
 #include "config/base/error.h"
 #include "engine/tools/model_rig.h"
-#include "memory/bf16.h"
-#include "memory/index.h"
 #include "server/tools/haystack.h"
 #include "server/tools/local_memory.h"
+#include "server/tools/search_bench.h"
 #include "server/tools/tools.h"
 
 namespace spel::server::tools {
@@ -24,8 +22,7 @@ constexpr std::uint64_t kSeed = 20;
 constexpr const char* kBank = "bench";
 constexpr std::size_t kTop = 2;
 constexpr std::size_t kDepth = 8;
-constexpr std::size_t kSearchNotes = 10'000;
-constexpr int kSearchRuns = 51;
+constexpr std::size_t kSearchNotesMax = 1'000'000;
 
 /// Shares of the questions asked.
 struct Recall {
@@ -42,6 +39,7 @@ struct Answers {
 struct Figures {
   std::size_t questions = 0;
   std::uint64_t notes = 0;
+  std::uint64_t bytes = 0;
   double contained = 0.0;
   Recall sum;
   Recall native;
@@ -79,6 +77,7 @@ Figures measure(LocalMemory& memory, memory::NoteBank& bank, const Haystack& hay
   Figures figures;
   figures.written = memory.write(kBank, haystack.text, writer);
   figures.notes = figures.written.notes;
+  figures.bytes = bank.bank(kBank).bytes;
   std::vector<memory::Note> all;
   for (memory::NoteId id = 1; id <= static_cast<memory::NoteId>(figures.notes); ++id) {
     all.push_back(bank.note(kBank, id));
@@ -116,33 +115,7 @@ Figures measure(LocalMemory& memory, memory::NoteBank& bank, const Haystack& hay
   return figures;
 }
 
-/// Milliseconds of one search of kSearchNotes notes: the median.
-double search_milliseconds() {
-  std::mt19937 random(kSeed);
-  std::uniform_real_distribution<float> value(-0.25F, 0.25F);
-  memory::SketchIndex index;
-  std::vector<std::uint16_t> sketch(memory::kSketchCoordinates * memory::kAnchors);
-  for (std::size_t id = 1; id <= kSearchNotes; ++id) {
-    for (std::uint16_t& coordinate : sketch) {
-      coordinate = memory::to_bf16(value(random));
-    }
-    index.add(static_cast<memory::NoteId>(id), sketch);
-  }
-  std::vector<float> query(memory::kQueryTokens * memory::kSketchCoordinates);
-  for (float& coordinate : query) {
-    coordinate = value(random);
-  }
-  std::array<double, kSearchRuns> runs{};
-  for (double& run : runs) {
-    const auto begin = engine::Clock::now();
-    (void)index.search(query, kTop);
-    run = engine::seconds_between(begin, engine::Clock::now()) * 1e3;
-  }
-  std::sort(runs.begin(), runs.end());
-  return runs[kSearchRuns / 2];
-}
-
-void print(const Figures& figures, double address_ms, std::ostream& out) {
+void print(const Figures& figures, const SearchFigures& search, std::ostream& out) {
   const auto recall = [&](const char* name, const Recall& r) {
     out << "  recall @1/@2/@8, " << std::setw(8) << std::left << name << r.at_1 << " / " << r.at_2
         << " / " << r.at_8 << "\n";
@@ -161,15 +134,51 @@ void print(const Figures& figures, double address_ms, std::ostream& out) {
   answers("gold", figures.gold);
   answers("retrieved", figures.retrieved);
   out << "  write: capture " << figures.written.capture_seconds << " s, choose "
-      << figures.written.choose_seconds << " s, store " << figures.written.store_seconds
-      << " s\n  search of 10,000 notes: " << address_ms << " ms\n";
+      << figures.written.choose_seconds << " s, store " << figures.written.store_seconds << " s; "
+      << figures.bytes / figures.notes << " bytes a note\n";
+  for (const SearchFigure& size : search.searches) {
+    out << "  search of " << size.notes << " notes: " << size.milliseconds << " ms, "
+        << size.bytes_per_second / 1e9 << " GB/s\n";
+  }
+  out << "  one core reads memory at " << search.read_bytes_per_second / 1e9 << " GB/s\n";
+}
+
+void print_json(const Figures& figures, const SearchFigures& search, std::ostream& out) {
+  nlohmann::ordered_json json{{"notebank_notes", figures.notes},
+                              {"notebank_questions", figures.questions},
+                              {"notebank_contained", figures.contained},
+                              {"notebank_recall_at_1", figures.sum.at_1},
+                              {"notebank_recall_at_2", figures.sum.at_2},
+                              {"notebank_recall_at_8", figures.sum.at_8},
+                              {"notebank_recall_at_2_native", figures.native.at_2},
+                              {"notebank_recall_at_2_votes", figures.votes.at_2}};
+  const auto answers = [&](const std::string& name, const Answers& a) {
+    json["notebank_rank1_" + name] = a.rank_1;
+    json["notebank_probability_" + name] = a.probability;
+  };
+  answers("none", figures.none);
+  answers("random", figures.random_note);
+  answers("gold", figures.gold);
+  answers("replay", figures.retrieved);
+  json["notebank_bytes_per_note"] = figures.bytes / figures.notes;
+  json["notebank_capture_seconds"] = figures.written.capture_seconds;
+  json["notebank_choose_seconds"] = figures.written.choose_seconds;
+  json["notebank_store_seconds"] = figures.written.store_seconds;
+  for (const SearchFigure& size : search.searches) {
+    json["notebank_address_ms_" + size.name] = size.milliseconds;
+    json["notebank_address_gb_s_" + size.name] = size.bytes_per_second / 1e9;
+  }
+  json["memory_read_gb_s"] = search.read_bytes_per_second / 1e9;
+  out << json << "\n";
 }
 
 }  // namespace
 
 int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
   const Options options(
-      args, {{"model", "characters", "facts", "digits", "questions", "score"}, {"json"}, 0});
+      args, {{"model", "characters", "facts", "digits", "questions", "score", "search-notes"},
+             {"json"},
+             0});
   const auto number = [&](const char* name, std::uint64_t fallback, std::uint64_t max) {
     const auto text = options.value(name);
     return static_cast<std::size_t>(
@@ -191,23 +200,12 @@ int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
   writer.score = options.value("score").value_or("window") == "peak" ? memory::SpanScore::kPeak
                                                                      : memory::SpanScore::kWindow;
   const Figures figures = measure(memory, bank, haystack, number("questions", 300, 1000), writer);
-  const double address_ms = search_milliseconds();
+  const SearchFigures search =
+      measure_search(number("search-notes", kSearchNotesMax, kSearchNotesMax));
   if (options.has("json")) {
-    streams.out << nlohmann::ordered_json{{"notebank_notes", figures.notes},
-                                          {"notebank_contained", figures.contained},
-                                          {"notebank_recall_at_1", figures.sum.at_1},
-                                          {"notebank_recall_at_2", figures.sum.at_2},
-                                          {"notebank_recall_at_8", figures.sum.at_8},
-                                          {"notebank_recall_at_2_native", figures.native.at_2},
-                                          {"notebank_recall_at_2_votes", figures.votes.at_2},
-                                          {"notebank_rank1_none", figures.none.rank_1},
-                                          {"notebank_rank1_random", figures.random_note.rank_1},
-                                          {"notebank_rank1_gold", figures.gold.rank_1},
-                                          {"notebank_rank1_replay", figures.retrieved.rank_1},
-                                          {"notebank_address_ms_10k", address_ms}}
-                << "\n";
+    print_json(figures, search, streams.out);
   } else {
-    print(figures, address_ms, streams.out);
+    print(figures, search, streams.out);
   }
   return engine::tools::kToolOk;
 }

@@ -26,8 +26,9 @@ constexpr const char* kUsage =
     "  import BANK FILE     what export wrote, into a bank of this name\n"
     "  delete BANK [ID]     the bank, or one note of it\n"
     "       spel notebank bench [--model PATH] [--characters N] [--facts N] [--digits N]\n"
-    "                     [--questions N] [--json]\n"
-    "  what the memory of a model finds and what that changes; see memory/README.md\n"
+    "                     [--questions N] [--search-notes N] [--json]\n"
+    "  what the memory of a model finds and what that changes; see memory/README.md.\n"
+    "  spel bench --notebank is the same\n"
     "import and delete need the store for themselves: stop the server first.\n";
 
 /// Notes imported in one transaction.
@@ -179,6 +180,15 @@ int run(std::span<const std::string> args, ToolStreams streams) {
 }
 
 }  // namespace
+
+int bench_main(std::span<const std::string> args, ToolStreams streams) {
+  std::vector<std::string> rest(args.begin(), args.end());
+  if (std::erase(rest, "--notebank") == 0) {
+    return engine::tools::bench_main(args, streams);
+  }
+  rest.insert(rest.begin(), "bench");
+  return notebank_main(rest, streams);
+}
 
 int notebank_main(std::span<const std::string> args, ToolStreams streams) {
   try {

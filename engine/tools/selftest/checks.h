@@ -35,6 +35,8 @@ class Checks {
 
   /// Adds to the line the suite prints.
   void note(const std::string& text);
+  /// Adds a line of its own below that one.
+  void row(const std::string& text) { rows_.push_back(text); }
   /// The suite cannot run in this build or on this machine.
   void skip(const std::string& why);
 
@@ -42,6 +44,7 @@ class Checks {
   [[nodiscard]] bool skipped() const noexcept { return skipped_; }
   [[nodiscard]] const std::vector<std::string>& failures() const noexcept { return failures_; }
   [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
+  [[nodiscard]] const std::vector<std::string>& rows() const noexcept { return rows_; }
   /// Values compared by same_bits() so far, and how many differed.
   [[nodiscard]] std::size_t compared() const noexcept { return compared_; }
   [[nodiscard]] std::size_t differed() const noexcept { return differed_; }
@@ -53,6 +56,7 @@ class Checks {
   std::size_t differed_ = 0;
   std::vector<std::string> failures_;
   std::vector<std::string> notes_;
+  std::vector<std::string> rows_;
 };
 
 }  // namespace spel::engine::tools

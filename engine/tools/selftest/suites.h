@@ -19,11 +19,13 @@ namespace spel::engine::tools {
 struct Subject {
   std::string name;
   std::shared_ptr<const ModelWeights> weights;
+  bool random = false;  ///< It has learned nothing.
 };
 
 struct SuiteContext {
   const kernels::Kernels& kernels;  ///< The set under test.
   std::vector<Subject> subjects;    ///< Random weights first, then the model at hand.
+  NoteBankSuite notebank = nullptr;
 };
 
 struct Suite {
