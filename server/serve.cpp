@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
@@ -74,6 +75,12 @@ void announce(App& app) {
   std::fflush(stdout);
 }
 
+/// Nearly all memory beside the weights is states, which these two settings size.
+std::string out_of_memory(const config::ServerConfig& config) {
+  return "not enough memory for " + std::to_string(config.sequences) + " sequences of up to " +
+         std::to_string(config.max_seq) + " tokens; lower --sequences or --max-seq";
+}
+
 int run(config::LoadedConfig loaded) {
   block_shutdown_signals();
   raise_descriptor_limit(loaded.config.connections);
@@ -90,15 +97,20 @@ int run(config::LoadedConfig loaded) {
   std::atomic<bool> loading{true};
   std::atomic<bool> failed{false};
   std::thread loader([&app, &loading, &failed] {
+    const auto give_up = [&](const std::string& why) {
+      loading = false;
+      failed = true;
+      app.log().event(LogLevel::kError, "cannot load the model: " + why);
+      (void)::kill(::getpid(), SIGTERM);
+    };
     try {
       app.set_backend(load_backend(app.config()));
       loading = false;
       announce(app);
+    } catch (const std::bad_alloc&) {
+      give_up(out_of_memory(app.config()));
     } catch (const std::exception& error) {
-      loading = false;
-      failed = true;
-      app.log().event(LogLevel::kError, std::string("cannot load the model: ") + error.what());
-      (void)::kill(::getpid(), SIGTERM);
+      give_up(error.what());
     }
   });
   const int status = wait_and_shut_down(app);
