@@ -5,6 +5,6 @@
 
 namespace spel::server::embedded {
 
-/// static/index.html: the live page.
+/// static/index.html with what it inserts: the live page.
 [[nodiscard]] std::string_view index_html();
 }  // namespace spel::server::embedded

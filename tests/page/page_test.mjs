@@ -130,18 +130,43 @@ test("shows the server's own words when it refuses", kPatient, () =>
     assert.match(shown, /^(Error: )?400: /);
   }));
 
-test("tells what NoteBank answers", kPatient, () =>
+test("writes notes, finds the right one, answers from it and forgets", kPatient, () =>
   withPage({}, async (page) => {
-    await page.waitForFunction(() => document.getElementById("nb-state").textContent !== "–");
+    const told = (text) => page.waitForFunction((words) => document.getElementById("nb-notice").textContent.includes(words), text);
+    const banks = async () => (await (await fetch(`${server.url}/v1/notebanks`)).json()).data;
+    await page.fill("#nb-bank", "page-test");
+    await page.fill("#nb-tokens", "4");
     await page.click("#nb-write");
-    await page.waitForSelector("#nb-notice:not([hidden])");
-    const { status } = await fetch(`${server.url}/v1/notebanks`);
-    assert.match(await page.textContent("#nb-notice"), status === 501 ? /501/ : /^Kept \d+ notes/);
-    if (status === 501) return;
+    await told("Kept ");
+    const [{ name, notes }] = await banks();
+    assert.equal(name, "page-test");
+    assert.match(await page.textContent("#nb-notice"), new RegExp(`^Kept ${notes} notes of \\d+ tokens`));
+    assert.equal(await page.locator("#nb-written li").count(), notes);
+    assert.match(await page.textContent("#nb-state"), new RegExp(`page-test: ${notes} notes`));
+
     await page.click("#nb-address");
-    await page.waitForSelector("#nb-found li");
+    await told("Found 2 notes");
+    assert.ok((await page.textContent("#nb-found")).includes("KEY_15=6583"));
+
     await page.click("#nb-replay");
-    await page.waitForSelector("#nb-pane .receipt dd");
+    await told("before the prompt");
+    assert.equal(await page.textContent("#nb-pane .text"), "6583");
+    assert.ok((await page.textContent("#nb-found")).includes("KEY_15=6583"));
+    await picture(page, "notebank");
+
+    await page.click("#nb-forget");
+    await told("is gone");
+    assert.deepEqual(await banks(), []);
+    await page.click("#nb-address");
+    await told("404: there is no bank page-test");
+  }));
+
+test("says so when the server has gone, and goes on when it is back", kPatient, () =>
+  withPage({}, async (page) => {
+    await page.route("**/v1/stats", (route) => route.abort());
+    await page.waitForSelector("#state[data-state=unreachable]");
+    await page.unroute("**/v1/stats");
+    await page.waitForSelector("#state[data-state=ready]");
   }));
 
 for (const colorScheme of ["light", "dark"]) {
