@@ -26,7 +26,7 @@ constexpr const char* kUsage =
     "  import BANK FILE     what export wrote, into a bank of this name\n"
     "  delete BANK [ID]     the bank, or one note of it\n"
     "       spel notebank bench [--model PATH] [--characters N] [--facts N] [--digits N]\n"
-    "                     [--questions N] [--search-notes N] [--json]\n"
+    "                     [--questions N] [--search-notes N] [--threads N] [--json]\n"
     "  what the memory of a model finds and what that changes; see memory/README.md.\n"
     "  spel bench --notebank is the same\n"
     "import and delete need the store for themselves: stop the server first.\n";
