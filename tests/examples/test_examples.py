@@ -36,6 +36,7 @@ _STATUS = "status of the example: "
 class Example:
     place: str
     arguments: list[str]
+    refused: bool = False  # the document shows an error as the answer
 
 
 def examples(document: str, text: str) -> Iterator[Example]:
@@ -51,7 +52,8 @@ def examples(document: str, text: str) -> Iterator[Example]:
         while (arguments := _split(command)) is None:
             command = command.removesuffix("\\") + "\n" + lines[number]
             number += 1
-        yield Example(f"{document}:{begin + 1}", arguments)
+        refused = number < len(lines) and lines[number].strip().startswith('{"error"')
+        yield Example(f"{document}:{begin + 1}", arguments, refused)
 
 
 def _split(command: str) -> list[str] | None:
@@ -88,7 +90,7 @@ def check(example: Example, url: str, description: dict[str, Any]) -> list[str]:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     body, _, status = done.stdout.rpartition("\n" + _STATUS)
-    if done.returncode != 0 or not status.startswith("2"):
+    if done.returncode != 0 or not status.startswith("4" if example.refused else "2"):
         return [f"status {status or 'none'}: {body[:300]}{done.stderr}"]
     if body.startswith("data: "):
         return check_stream(body)
