@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/base/error.h"
+#include "engine/admission.h"
 #include "engine/capture_runner.h"
 #include "engine/step.h"
 #include "engine/tokenizer.h"
@@ -39,7 +39,8 @@ class Engine::Impl {
         target_(std::move(target)),
         draft_(std::move(draft)),
         tokenizer_(std::move(tokenizer)),
-        stepper_(checked(config_, *target_, draft_.get()), *target_, draft_.get(), *tokenizer_),
+        stepper_(checked_config(config_, *target_, draft_.get()), *target_, draft_.get(),
+                 *tokenizer_),
         captures_(dynamic_cast<HybridCausalModel*>(target_.get())) {
     state_bytes_ = captures_.state_bytes();
     for (std::size_t i = 0; i < config_.sequences; ++i) {
@@ -65,7 +66,7 @@ class Engine::Impl {
   }
 
   SubmitStatus submit(GenerationRequest request, std::shared_ptr<TokenStream> stream) {
-    check(request, *stream);
+    check_request(request, *stream, config_, *target_);
     {
       const std::lock_guard lock(mutex_);
       if (draining_) {
@@ -86,15 +87,7 @@ class Engine::Impl {
   }
 
   SubmitStatus capture(CaptureRequest request, CaptureDone done) {
-    if (captures_.shape().channels == 0) {
-      throw Error(ErrorCode::kInvalidArgument, "this model has no recurrent layers to capture");
-    }
-    if (request.tokens.empty() || request.tokens.size() > target_->max_seq()) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "a capture reads 1 to max_seq = " + std::to_string(target_->max_seq()) +
-                      " tokens; asked for " + std::to_string(request.tokens.size()));
-    }
-    check_vocabulary(request.tokens);
+    check_capture(request, captures_.shape(), *target_);
     {
       const std::lock_guard lock(mutex_);
       if (draining_) {
@@ -146,71 +139,6 @@ class Engine::Impl {
   [[nodiscard]] const Tokenizer& tokenizer() const noexcept { return *tokenizer_; }
 
  private:
-  // The largest step must fit the models' passes.
-  static const EngineConfig& checked(const EngineConfig& config, const CausalModel& target,
-                                     const CausalModel* draft) {
-    const auto require = [](bool good, const std::string& what) {
-      if (!good) {
-        throw Error(ErrorCode::kInvalidArgument, what);
-      }
-    };
-    require(config.sequences >= 1 && config.prefill_chunk >= 1,
-            "sequences and prefill_chunk must be at least 1");
-    const std::size_t rows = config.batch_rows();
-    require(rows <= target.max_batch_rows(),
-            "a step takes up to sequences * (k_max + 1) + prefill_chunk = " + std::to_string(rows) +
-                " rows; the target's passes hold " + std::to_string(target.max_batch_rows()));
-    require(config.k_max + 1 <= target.max_checkpoints(),
-            "k_max " + std::to_string(config.k_max) + ": the target keeps " +
-                std::to_string(target.max_checkpoints()) + " checkpoints, a round needs k_max + 1");
-    if (draft != nullptr) {
-      require(draft->vocab_size() == target.vocab_size(),
-              "the draft's vocabulary has " + std::to_string(draft->vocab_size()) +
-                  " tokens, the target's " + std::to_string(target.vocab_size()));
-      require(config.prefill_chunk + 1 <= draft->max_batch_rows() &&
-                  config.sequences <= draft->max_batch_rows(),
-              "the draft's passes hold " + std::to_string(draft->max_batch_rows()) +
-                  " rows; prefill_chunk + 1 and one for each sequence must fit");
-    }
-    return config;
-  }
-
-  void check(const GenerationRequest& request, const TokenStream& stream) const {
-    const auto refuse = [](const std::string& what) {
-      throw Error(ErrorCode::kInvalidArgument, what);
-    };
-    if (stream.capacity() <= config_.k_max) {
-      refuse("the stream holds " + std::to_string(stream.capacity()) +
-             " events; a round emits up to k_max + 1 = " + std::to_string(config_.k_max + 1));
-    }
-    if (request.prompt.empty()) {
-      refuse("the prompt is empty");
-    }
-    if (request.prompt.size() >= target_->max_seq()) {
-      refuse("the prompt has " + std::to_string(request.prompt.size()) +
-             " tokens; at most max_seq - 1 = " + std::to_string(target_->max_seq() - 1) + " fit");
-    }
-    check_vocabulary(request.prompt);
-    check_vocabulary(request.stop_token_ids);
-    for (const auto& bias : request.sampling.logit_bias) {
-      check_vocabulary({&bias.first, 1});
-    }
-    if (std::any_of(request.stop.begin(), request.stop.end(),
-                    [](const std::string& stop) { return stop.empty(); })) {
-      refuse("a stop string is empty");
-    }
-  }
-
-  void check_vocabulary(std::span<const TokenId> tokens) const {
-    const std::size_t vocab = target_->vocab_size();
-    if (std::any_of(tokens.begin(), tokens.end(), [&](TokenId token) {
-          return token < 0 || static_cast<std::size_t>(token) >= vocab;
-        })) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "a token id is outside the vocabulary of " + std::to_string(vocab));
-    }
-  }
-
   void run() {
     while (true) {
       {

@@ -79,11 +79,20 @@ class OwnerLock {
   int fd_;
 };
 
-std::string prepare_directory(const std::filesystem::path& directory) {
+std::string prepare_directory(const std::filesystem::path& directory, Store::Mode mode) {
   if (directory.empty()) {
     return {};
   }
   std::error_code error;
+  if (mode == Store::Mode::kReader) {
+    const std::filesystem::path file = directory / "notebank.db";
+    if (!std::filesystem::exists(file, error)) {
+      throw Error(ErrorCode::kNotFound,
+                  "there is no note store " + file.string() +
+                      ": name the data_dir of a server that has written notes");
+    }
+    return file.string();
+  }
   std::filesystem::create_directories(directory, error);
   if (error) {
     throw Error(ErrorCode::kIo, "cannot create " + directory.string() + ": " + error.message());
@@ -102,7 +111,7 @@ bool is_valid_bank_name(std::string_view name) {
 
 class Store::Impl {
  public:
-  Impl(const std::filesystem::path& directory, Mode mode) : db(prepare_directory(directory)) {
+  Impl(const std::filesystem::path& directory, Mode mode) : db(prepare_directory(directory, mode)) {
     if (!directory.empty() && mode == Mode::kOwner) {
       lock = std::make_unique<OwnerLock>(directory / "notebank.lock");
     }

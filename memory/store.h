@@ -28,7 +28,8 @@ class Store {
     kReader,  ///< Reads beside an owner.
   };
 
-  /// `directory` is created if need be; empty: in memory, gone with the object.
+  /// An owner creates `directory` if need be, a reader throws kNotFound; empty: in memory, gone
+  /// with the object.
   Store(const std::filesystem::path& directory, Mode mode);
   ~Store();
   Store(const Store&) = delete;

@@ -14,6 +14,7 @@ ABOUT = "SIGTERM with 100 streams: told, drained, gone in time, port free"
 
 _STREAMS = 100
 _DRAIN_SECONDS = 8
+_QUICK_DRAIN_SECONDS = 2
 _NO_ACCEPT_SECONDS = 0.05
 
 
@@ -75,7 +76,8 @@ def _restart(context: Context, port: int) -> float:
 
 
 def run(context: Context) -> list[Figure]:
-    flags = ("--queue", str(_STREAMS), "--drain-timeout", str(_DRAIN_SECONDS))
+    drain = _QUICK_DRAIN_SECONDS if context.quick else _DRAIN_SECONDS
+    flags = ("--queue", str(_STREAMS), "--drain-timeout", str(drain))
     with Server(context, *flags) as server:
         ends, exit_after, _, accepting = asyncio.run(_terminate(server, 1))
         status = server.process.wait()

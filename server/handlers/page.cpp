@@ -18,8 +18,7 @@ void add_page_routes(Router& router, const HandlerContext&) {
                response.add_header("Cache-Control", "no-cache");
                return response;
              }));
-  router.add(Verb::get, "/openapi.json", options,
-             SyncHandler([](const Request&) {
+  router.add(Verb::get, "/openapi.json", options, SyncHandler([](const Request&) {
                static const std::string kDescription = proto::openapi_json();
                return Response::with_fixed_body(200, "application/json", kDescription);
              }));

@@ -175,10 +175,10 @@ void print_json(const Figures& figures, const SearchFigures& search, std::ostrea
 }  // namespace
 
 int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
-  const Options options(
-      args, {{"model", "characters", "facts", "digits", "questions", "score", "search-notes"},
-             {"json"},
-             0});
+  const Options options(args, {{"model", "characters", "facts", "digits", "questions", "score",
+                                "search-notes", "threads"},
+                               {"json"},
+                               0});
   const auto number = [&](const char* name, std::uint64_t fallback, std::uint64_t max) {
     const auto text = options.value(name);
     return static_cast<std::size_t>(
@@ -191,7 +191,8 @@ int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
   const Haystack haystack = make_haystack(number("characters", 4096, 16U << 20U),
                                           number("facts", 3, 1000), number("digits", 2, 3), kSeed);
   const auto weights = engine::load_model(*path, engine::WeightsDtype::kBf16);
-  engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(), 1, 1, {});
+  engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(),
+                              std::max<std::size_t>(number("threads", 1, 64), 1), 1, {});
   const auto tokenizer = engine::tools::tokenizer_for(weights->config);
   const engine::CaptureShape shape = engine::CaptureObserver(weights->config).shape();
   memory::NoteBank bank({}, weights->sha256, {shape.channels, shape.head_dim});

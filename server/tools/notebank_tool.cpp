@@ -26,7 +26,7 @@ constexpr const char* kUsage =
     "  import BANK FILE     what export wrote, into a bank of this name\n"
     "  delete BANK [ID]     the bank, or one note of it\n"
     "       spel notebank bench [--model PATH] [--characters N] [--facts N] [--digits N]\n"
-    "                     [--questions N] [--search-notes N] [--json]\n"
+    "                     [--questions N] [--search-notes N] [--threads N] [--json]\n"
     "  what the memory of a model finds and what that changes; see memory/README.md.\n"
     "  spel bench --notebank is the same\n"
     "import and delete need the store for themselves: stop the server first.\n";
@@ -123,7 +123,9 @@ void import_bank(Store& store, const std::string& name, const std::string& path,
     flush();
   } catch (const json::exception& error) {
     throw Error(ErrorCode::kCorrupt,
-                path + ", line " + std::to_string(number) + ": " + error.what());
+                path + ", line " + std::to_string(number) +
+                    ": not a line that spel notebank export writes: " + error.what() + "; " +
+                    std::to_string(imported) + " notes before it are imported");
   }
   out << imported << " notes imported into " << name << "\n";
 }
@@ -159,9 +161,13 @@ int run(std::span<const std::string> args, ToolStreams streams) {
                                                                             {"delete", {2, 3}}};
   const auto command = words.empty() ? commands.end() : commands.find(words[0]);
   if (command == commands.end() || words.size() < command->second.first ||
-      words.size() > command->second.second || !options.value("data-dir")) {
+      words.size() > command->second.second) {
     streams.err << kUsage;
     return engine::tools::kToolBadUsage;
+  }
+  if (!options.value("data-dir")) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "--data-dir is missing: the directory that spel serve --data-dir names");
   }
   const bool writes = words[0] == "import" || words[0] == "delete";
   Store store(*options.value("data-dir"), writes ? Store::Mode::kOwner : Store::Mode::kReader);

@@ -132,6 +132,15 @@ TEST_F(StoreTest, ASecondOwnerIsRefusedAndAReaderIsNot) {
   EXPECT_EQ(reader.banks().size(), 1U);
 }
 
+TEST_F(StoreTest, AReaderCreatesNothing) {
+  const fs::path nothing = directory_ / "nothing";
+  std::string message;
+  EXPECT_EQ(code_of([&] { Store reader(nothing, Store::Mode::kReader); }, &message),
+            ErrorCode::kNotFound);
+  EXPECT_THAT(message, HasSubstr(nothing.string()));
+  EXPECT_FALSE(fs::exists(nothing));
+}
+
 TEST_F(StoreTest, ADeletedBankIsGoneForGood) {
   {
     Store store(directory_, Store::Mode::kOwner);

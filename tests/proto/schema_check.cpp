@@ -167,6 +167,13 @@ class Checker {
 
 }  // namespace
 
+std::vector<std::string> violations_of(const json& document, const json& schema,
+                                       const json& value) {
+  Checker checker(document);
+  checker.check(schema, value, "$");
+  return checker.violations;
+}
+
 std::vector<std::string> schema_violations(const json& document, const std::string& name,
                                            const json& value) {
   Checker checker(document);

@@ -12,6 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "api_check.h"
 #include "server/app.h"
 
 namespace spel::server::testing {
@@ -226,6 +227,7 @@ Streamed parse_stream(const std::string& body) {
       continue;
     }
     const json chunk = json::parse(frame.substr(6));
+    expect_event_as_described(chunk);
     if (chunk.contains("error")) {
       result.error = chunk.at("error");
       continue;
@@ -354,7 +356,9 @@ engine::EngineStats TestServer::stats() const {
 Reply TestServer::ask(const std::string& request) const {
   Client client(port());
   client.send(request);
-  return client.read_reply();
+  Reply reply = client.read_reply();
+  expect_as_described(request, reply);
+  return reply;
 }
 
 Reply TestServer::complete(const json& body) const {

@@ -1,0 +1,26 @@
+// What the engine accepts: the contracts of request.h and capture.h, and a configuration that the
+// models can hold. Each throws Error(kInvalidArgument) with what was asked for and what is
+// possible.
+#pragma once
+
+#include "engine/capture.h"
+#include "engine/engine.h"
+#include "engine/model/causal_model.h"
+#include "engine/request.h"
+#include "engine/token_stream.h"
+
+namespace spel::engine {
+
+/// `config` itself, if its largest step fits the models' passes. `draft` may be null.
+[[nodiscard]] const EngineConfig& checked_config(const EngineConfig& config,
+                                                 const CausalModel& target,
+                                                 const CausalModel* draft);
+
+/// Also that `stream` can hold the tokens of one round.
+void check_request(const GenerationRequest& request, const TokenStream& stream,
+                   const EngineConfig& config, const CausalModel& target);
+
+void check_capture(const CaptureRequest& request, const CaptureShape& shape,
+                   const CausalModel& target);
+
+}  // namespace spel::engine
