@@ -2,7 +2,8 @@
 # docker/build-with-buildah.sh [WORK]
 # Builds the Dockerfile where no Docker engine runs: Debian's buildah over bases debootstrap makes.
 # Needs root, and the packages buildah and debootstrap. Leaves the image "spel" in buildah's storage
-# under WORK (default build/image), checks it by running its binary, and prints its size.
+# under WORK (default build/image), checks it by running its binary, and prints its size. With
+# CCACHE_DIR set, the compiler's cache there is used.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(realpath -m "${1:-$root/build/image}")
@@ -26,10 +27,25 @@ if ! buildah "${storage[@]}" inspect --type image localhost/bookworm >/dev/null 
   rm -rf "$work/rootfs"
 fi
 
+# Where this machine compiles with ccache, so does the image: the compilers are the same.
+cache=()
+if [[ -n ${CCACHE_DIR:-} ]] && ccache=$(command -v ccache); then
+  printf 'base_dir = /src\nhash_dir = false\n' >"$work/ccache.conf"
+  # The compiler's language counts for the cache.
+  printf '#!/bin/sh\nLANG=%s exec /usr/local/bin/ccache "$@"\n' "${LANG:-}" >"$work/ccache"
+  chmod +x "$work/ccache"
+  cache=(--volume "$work/ccache:/usr/bin/ccache:ro" --volume "$ccache:/usr/local/bin/ccache:ro"
+    --volume "$(realpath "$CCACHE_DIR"):/root/.cache/ccache"
+    --volume "$work/ccache.conf:/root/.config/ccache/ccache.conf:ro")
+  while read -r library; do  # Debian's base has the others.
+    cache+=(--volume "$library:$library:ro")
+  done < <(ldd "$ccache" | grep -oE '/[^ ]*libhiredis[^ ]*')
+fi
+
 echo "==> the Dockerfile"
 buildah "${storage[@]}" build --format docker --layers \
   --build-arg BUILD_BASE=localhost/bookworm --build-arg RUN_BASE=localhost/bookworm \
-  --build-arg "JOBS=$jobs" --ignorefile "$root/.dockerignore" \
+  --build-arg "JOBS=$jobs" "${cache[@]}" --ignorefile "$root/.dockerignore" \
   --file "$root/docker/Dockerfile" --tag spel "$root"
 
 echo "==> the image's binary"
