@@ -77,7 +77,7 @@ struct TokenEvent {
 /// Logprobs of the prompt, sent once before the first token when asked for. The first token of a
 /// prompt has none.
 struct PromptEvent {
-  std::vector<TokenLogprob> tokens;                     ///< [prompt size]; [0].logprob unset.
+  std::vector<TokenLogprob> tokens;       ///< [prompt size]; [0].logprob unset.
   std::vector<TopLogprobs> top_logprobs;  ///< [prompt size]
 };
 

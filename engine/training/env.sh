@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Sourced: the environment of a training process. PYTHON is one that can import torch.
 #
 # Large tensors are given back to the kernel by default and page-faulted in again at every step;

@@ -8,7 +8,7 @@
 # python3-matplotlib), g++, and for the text apt-get, npm and dpkg.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-minutes= config=$here/configs/spel-21m.json work=$here/work
+minutes='' config=$here/configs/spel-21m.json work=$here/work
 while [ $# -gt 0 ]; do
   case $1 in
     --minutes) minutes=$2; shift 2 ;;
@@ -17,6 +17,7 @@ while [ $# -gt 0 ]; do
     *) echo "usage: train.sh [--minutes N] [--config FILE] [--work DIR]" >&2; exit 2 ;;
   esac
 done
+# shellcheck disable=SC1091  # next to this script
 . "$here/env.sh"
 name=$(basename "$config" .json)
 run=$work/$name data=$work/data
