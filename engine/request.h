@@ -1,7 +1,7 @@
 // What the engine is asked for, and what it tells back. Native types only: no JSON comes this far.
 #pragma once
 
-#include <boost/container/static_vector.hpp>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -60,7 +60,21 @@ struct TokenLogprob {
 };
 
 /// The most probable tokens of one place, most probable first. In place: a token allocates nothing.
-using TopLogprobs = boost::container::static_vector<TokenLogprob, limits::kTopLogprobsMax>;
+class TopLogprobs {
+ public:
+  [[nodiscard]] static constexpr std::size_t capacity() { return limits::kTopLogprobsMax; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] const TokenLogprob* begin() const { return entries_.data(); }
+  [[nodiscard]] const TokenLogprob* end() const { return entries_.data() + size_; }
+  [[nodiscard]] const TokenLogprob& operator[](std::size_t i) const { return entries_[i]; }
+  void clear() { size_ = 0; }
+  /// Precondition: size() < capacity().
+  void push_back(TokenLogprob entry) { entries_[size_++] = entry; }
+
+ private:
+  std::array<TokenLogprob, limits::kTopLogprobsMax> entries_{};
+  std::size_t size_ = 0;
+};
 
 /// One token of the output, in order.
 struct TokenEvent {
