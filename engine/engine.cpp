@@ -141,12 +141,6 @@ class Engine::Impl {
  private:
   void run() {
     while (true) {
-      {
-        const std::lock_guard lock(mutex_);
-        if (stopping_ && in_flight_ == 0) {
-          return;
-        }
-      }
       retire();
       admit();
       bool worked = false;
@@ -159,6 +153,14 @@ class Engine::Impl {
       // One piece between two steps: nobody's next token waits for more.
       worked = captures_.step() || worked;
       publish();
+      {
+        // Asked after this round has ended what was cancelled: the wake-ups for the cancelling and
+        // for the stopping may have come as one, and there will be no other.
+        const std::lock_guard lock(mutex_);
+        if (stopping_ && in_flight_ == 0) {
+          return;
+        }
+      }
       if (!worked) {
         sleep();
       }

@@ -252,6 +252,23 @@ TEST(Engine, TheQueueIsBoundedAndSaysSo) {
   EXPECT_EQ(engine->stats().requests_rejected, 289U);
 }
 
+TEST(Engine, EndsWithAParkedReaderAndAFullQueueEachTime) {
+  // The cancelling and the stopping of a destructor may reach the engine's thread as one wake-up.
+  for (int i = 0; i < 200; ++i) {
+    Options options;
+    options.config.sequences = 1;
+    options.config.calibrate = false;
+    const auto engine = reciting_engine("abc", 1, options);
+    Reader parked;
+    Reader waiting;
+    ASSERT_EQ(engine->submit(request("?", 200), parked.stream()), SubmitStatus::kAccepted);
+    ASSERT_EQ(engine->submit(request("?", 200), waiting.stream()), SubmitStatus::kAccepted);
+    if (i % 2 == 0) {
+      (void)parked.next();
+    }
+  }
+}
+
 // ggml-org/llama.cpp#13262 and ikawrakow/ik_llama.cpp#1929
 TEST(Engine, CancellingAQueuedRequestLeavesTheRunningOneAlone) {
   Options options;
