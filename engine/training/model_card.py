@@ -51,11 +51,13 @@ def figure_tables(figures: dict) -> str:
     )
     for name, entry in figures["recall"].items():
         parts.append(f"| {name} | {entry['exact']:.3f} | {entry['sequences']} |\n")
-    parts.append(
-        "\n| the draft, 64 generated characters | accepted / proposed | accepted a round | by position |\n"
-        "|---|---|---|---|\n"
-    )
-    for name, entry in figures.get("acceptance", {}).items():
+    acceptance = figures.get("acceptance", {})
+    if acceptance:
+        parts.append(
+            "\n| the draft, 64 generated characters | accepted / proposed | accepted a round "
+            "| by position |\n|---|---|---|---|\n"
+        )
+    for name, entry in acceptance.items():
         places = " ".join(f"{share:.2f}" for share in entry["by_position"])
         parts.append(
             f"| {name} | {entry['alpha']:.3f} | {entry['accepted_per_round']:.2f} | {places} |\n"
