@@ -1,5 +1,6 @@
 // Many clients, clients that leave, and servers that end. Names in brackets are the public reports
 // whose fault must not come back.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -209,9 +210,11 @@ TEST(Shutdown, StreamsRunToTheirEndAndNobodyNewGetsIn) {
 TEST(Shutdown, WhatDoesNotEndInTimeIsCancelledAndTold) {
   TestServer server(slow_script());
   std::vector<std::unique_ptr<Client>> streams;
-  for (int i = 0; i < 6; ++i) {  // Four run, two wait.
+  for (std::size_t i = 0; i < 6; ++i) {  // Four run, two wait.
     streams.push_back(std::make_unique<Client>(server.port()));
     streams.back()->send(long_request(true));
+    const std::size_t running = std::min<std::size_t>(i + 1, 4);
+    ASSERT_TRUE(eventually([&] { return server.stats().running == running; })) << i;
   }
   Client whole(server.port());
   whole.send(long_request(false));
