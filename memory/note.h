@@ -26,6 +26,12 @@ inline constexpr std::size_t kChannelCoordinates = 16;
 /// Consecutive tokens of a note that are sketched, and the BF16 coordinates of each sketch.
 inline constexpr std::size_t kAnchors = 16;
 inline constexpr std::size_t kSketchCoordinates = 32;
+/// The sketched tokens begin this many before the most distinctive window: what a fact is asked by
+/// (its key) comes before what makes it distinctive (its value).
+inline constexpr std::size_t kAnchorLead = 3;
+/// Raised with every change of the tables or of what coordinates and sketches are made of: older
+/// banks and exports are refused, because their notes would not be found.
+inline constexpr std::int64_t kBankFormat = 2;
 
 /// How notes are ranked for a query.
 enum class Ranker {

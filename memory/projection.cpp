@@ -15,11 +15,17 @@ std::uint64_t hash(std::uint64_t z) {
   return z ^ (z >> 31U);
 }
 
+/// One in so many channels, from the first layer up, is sketched.
+constexpr std::size_t kSketchedShare = 3;
+
 float sign_of(std::uint64_t bit) { return (bit & 1U) != 0 ? 1.0F : -1.0F; }
 
 }  // namespace
 
-Projection::Projection(const ChannelShape& shape) : shape_(shape), places_(shape.width()) {
+Projection::Projection(const ChannelShape& shape)
+    : shape_(shape),
+      places_(shape.width()),
+      sketched_((shape.channels + kSketchedShare - 1) / kSketchedShare * shape.head_dim) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const std::uint64_t bits = hash(i);
     places_[i].coordinate = static_cast<std::uint16_t>((bits >> 8U) % kChannelCoordinates);
@@ -44,7 +50,7 @@ void Projection::sketch(std::span<const float> vectors, std::span<float> out) co
   assert(vectors.size() == shape_.width());
   assert(out.size() == kSketchCoordinates);
   std::fill(out.begin(), out.end(), 0.0F);
-  for (std::size_t i = 0; i < vectors.size(); ++i) {
+  for (std::size_t i = 0; i < sketched_; ++i) {
     out[places_[i].sketch] += places_[i].sketch_sign * vectors[i];
   }
   float squares = 0.0F;

@@ -12,8 +12,8 @@ namespace spel::memory {
 
 /// Immutable; safe from any thread. Every input is added to one output with a fixed sign, both
 /// chosen by a hash of its index (a count sketch): inner products are kept in expectation, equal
-/// vectors stay equal, and there is nothing to store. The hash is part of the bank format: another
-/// one is another `kStoreVersion`.
+/// vectors stay equal, and there is nothing to store. The hash and the choice of channels are part of
+/// the bank format: others are another `kBankFormat`.
 class Projection {
  public:
   explicit Projection(const ChannelShape& shape);
@@ -22,7 +22,9 @@ class Projection {
 
   /// Each channel on its own: out [channels][kChannelCoordinates] of vectors [channels][head_dim].
   void coordinates(std::span<const float> vectors, std::span<float> out) const;
-  /// All channels of a token together: out [kSketchCoordinates], of length 1.
+  /// The first third of a token's channels together: out [kSketchCoordinates], of length 1. Keys of
+  /// early layers say which characters stand there, those of later ones what it is about: all
+  /// together, KEY_32 is found where KEY_33 is.
   void sketch(std::span<const float> vectors, std::span<float> out) const;
 
  private:
@@ -35,6 +37,7 @@ class Projection {
 
   ChannelShape shape_;
   std::vector<Place> places_;  ///< [channels * head_dim]
+  std::size_t sketched_ = 0;   ///< Inputs that go into a sketch: those of the first channels.
 };
 
 }  // namespace spel::memory

@@ -16,9 +16,6 @@
 namespace spel::memory {
 namespace {
 
-/// Raised with every change of the tables, of the projections or of the coordinates' layout.
-constexpr std::int64_t kStoreVersion = 1;
-
 // Sketches and coordinates have tables of their own: reading an index in passes over nothing else.
 constexpr const char* kSchema = R"sql(
 CREATE TABLE bank(
@@ -116,18 +113,18 @@ class Store::Impl {
       lock = std::make_unique<OwnerLock>(directory / "notebank.lock");
     }
     const std::int64_t version = db.integer("PRAGMA user_version");
-    if (version != 0 && version != kStoreVersion) {
-      throw Error(ErrorCode::kCorrupt, "the note store has format " + std::to_string(version) +
-                                           "; this program reads format " +
-                                           std::to_string(kStoreVersion) +
-                                           ": export it with the program that wrote it");
+    if (version != 0 && version != kBankFormat) {
+      throw Error(ErrorCode::kCorrupt,
+                  "the note store has format " + std::to_string(version) +
+                      "; this program reads format " + std::to_string(kBankFormat) +
+                      ": export its texts with the program that wrote it, and write them again");
     }
     db.exec("PRAGMA journal_mode=WAL");
     db.exec("PRAGMA synchronous=FULL");
     if (version == 0) {
       Transaction transaction(db);
       db.exec(kSchema);
-      db.exec(("PRAGMA user_version=" + std::to_string(kStoreVersion)).c_str());
+      db.exec(("PRAGMA user_version=" + std::to_string(kBankFormat)).c_str());
       transaction.commit();
     }
   }

@@ -61,6 +61,7 @@ void show(Store& store, const std::string& name, std::ostream& out) {
 void export_bank(Store& store, const std::string& name, std::ostream& out) {
   const memory::BankInfo bank = require_bank(store, name);
   out << json{{"bank", bank.name},
+              {"format", memory::kBankFormat},
               {"model", bank.model},
               {"channels", bank.shape.channels},
               {"head_dim", bank.shape.head_dim}}
@@ -102,6 +103,14 @@ void import_bank(Store& store, const std::string& name, const std::string& path,
     const json head = json::parse(line);
     const std::string model = head.at("model");
     const memory::ChannelShape shape{head.at("channels"), head.at("head_dim")};
+    // Exports of the first format did not name it.
+    const std::int64_t format = head.value("format", std::int64_t{1});
+    if (format != memory::kBankFormat) {
+      throw Error(ErrorCode::kCorrupt,
+                  path + " has format " + std::to_string(format) + "; this program reads format " +
+                      std::to_string(memory::kBankFormat) +
+                      ": its coordinates would find nothing; write its texts again");
+    }
     std::vector<memory::NoteDraft> notes;
     const auto flush = [&] {
       imported += store.append(name, model, shape, notes).size();

@@ -14,6 +14,7 @@
 
 #include "config/base/error.h"
 #include "memory/note_bank.h"
+#include "memory/sqlite.h"
 
 namespace spel::memory {
 namespace {
@@ -194,6 +195,17 @@ TEST_F(StoreTest, AFileOfAnotherKindIsRefused) {
   std::fputs(std::string(8192, 'x').c_str(), file);
   std::fclose(file);
   EXPECT_EQ(code_of([&] { Store store(directory_, Store::Mode::kOwner); }), ErrorCode::kCorrupt);
+}
+
+TEST_F(StoreTest, AStoreOfAnotherFormatIsRefusedAndLeftAsItIs) {
+  const std::string file = directory_ / "notebank.db";
+  { const Store store(directory_, Store::Mode::kOwner); }
+  Database(file).exec("PRAGMA user_version=1");
+  std::string message;
+  EXPECT_EQ(code_of([&] { const Store store(directory_, Store::Mode::kOwner); }, &message),
+            ErrorCode::kCorrupt);
+  EXPECT_THAT(message, HasSubstr("format 1"));
+  EXPECT_EQ(Database(file).integer("PRAGMA user_version"), 1);
 }
 
 // --- The bank over the store

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <span>
 #include <vector>
 
 #include "config/base/error.h"
+#include "memory/bf16.h"
 
 namespace spel::memory {
 namespace {
@@ -25,6 +27,9 @@ class Text {
       tokens_[t] = static_cast<TokenId>(100 + t);
       set(t, 1 + t % 3);
     }
+  }
+  [[nodiscard]] std::span<const float> key(std::size_t token) const {
+    return std::span(keys_).subspan(token * kShape.width(), kShape.width());
   }
   [[nodiscard]] std::vector<NoteDraft> write(const WriterOptions& options) const {
     const Projection projection(kShape);
@@ -90,6 +95,35 @@ TEST(Writer, StretchesAtTheTextsEndsAreKept) {
   const auto notes = text.write({});
   EXPECT_TRUE(holds(notes, 0, 12));
   EXPECT_TRUE(holds(notes, 188, 12));
+}
+
+TEST(Writer, SketchesBeginAFewTokensBeforeTheWindow) {
+  // A window that begins inside KEY_37=4821 is still found by ?KEY_37=.
+  constexpr std::size_t kFrom = 60;
+  Text text(128);
+  text.make_distinct(kFrom, kAnchors);
+  const auto notes = text.write({.notes_per_chunk = 1});
+  ASSERT_EQ(notes.size(), 1U);
+  const Projection projection(kShape);
+  std::vector<float> expected(kSketchCoordinates);
+  for (std::size_t anchor = 0; anchor < kAnchors; ++anchor) {
+    projection.sketch(text.key(kFrom - kAnchorLead + anchor), expected);
+    for (std::size_t i = 0; i < kSketchCoordinates; ++i) {
+      EXPECT_EQ(notes.front().sketch[i * kAnchors + anchor], to_bf16(expected[i])) << anchor;
+    }
+  }
+}
+
+TEST(Writer, SketchesOfATextsBeginningBeginWithIt) {
+  Text text(64);
+  text.make_distinct(1, kAnchors);
+  const auto notes = text.write({.notes_per_chunk = 1});
+  ASSERT_EQ(notes.size(), 1U);
+  std::vector<float> expected(kSketchCoordinates);
+  Projection(kShape).sketch(text.key(0), expected);
+  for (std::size_t i = 0; i < kSketchCoordinates; ++i) {
+    EXPECT_EQ(notes.front().sketch[i * kAnchors], to_bf16(expected[i]));
+  }
 }
 
 TEST(Writer, AShortTextIsOneNoteOfAllOfIt) {

@@ -144,6 +144,12 @@ TEST_F(NoteBankTool, SaysWhatIsWrong) {
        file_of(head + R"({"start":1,"score":1,"metadata":"{}",)" +
                R"("text":"a","tokens":[1],"coordinates":[1],)" + R"("sketch":[1]})" + "\n")},
       kToolFailed, "coordinates");
+  // Coordinates of another making would find nothing.
+  std::string older = exported;
+  const std::string format = "\"format\":" + std::to_string(memory::kBankFormat);
+  ASSERT_NE(older.find(format), std::string::npos);
+  older.replace(older.find(format), format.size(), "\"format\":1");
+  expect_failure({"import", "copy", file_of(older)}, kToolFailed, "format 1");
   // A bank does not mix the notes of two models.
   std::string other = exported;
   other.replace(other.find("aaaa"), 4, "bbbb");
@@ -169,6 +175,16 @@ TEST(NoteBankBench, FindsTheDocumentsFactsAndReplayAnswers) {
   EXPECT_EQ(figures["notebank_rank1_replay"], 1.0);
   EXPECT_EQ(figures["notebank_rank1_none"], 0.0);
   EXPECT_GT(figures["notebank_address_ms_10k"], 0.0);
+}
+
+TEST(NoteBankBench, TellsKeysOneDigitApartFromEachOther) {
+  const ToolRun run =
+      run_tool(&notebank_main, {"bench", "--model", kShippedModel, "--characters", "16000",
+                                "--facts", "60", "--search-notes", "0", "--json"});
+  ASSERT_EQ(run.status, kToolOk) << run.err;
+  const auto figures = nlohmann::json::parse(run.out);
+  EXPECT_GE(figures["notebank_recall_at_2"], 0.95);
+  EXPECT_GE(figures["notebank_rank1_replay"], 0.9);
 }
 
 TEST(NoteBankBench, IsAPartOfBenchToo) {
