@@ -265,10 +265,10 @@ def main() -> int:
             flags = [*_PATIENT, *options.server_flag]
             log = options.out / "fidelity-server.log"
             server = LocalServer(options.server, options.model, log, flags)
-            url = stack.enter_context(server)
+            url = stack.enter_context(server).url
         tally = asyncio.run(run_all(url, options))
-    if server is not None and server.status != 0:
-        raise RuntimeError(f"the server ended with status {server.status}")
+    if server is not None and server.process.returncode != 0:
+        raise RuntimeError(f"the server ended with status {server.process.returncode}")
     for difference in tally.differences[:_SHOWN_DIFFERENCES]:
         print(f"request {difference['number']}, {difference['way']}: {difference['what']}")
         print(f"  again: {difference['reproduce']}")

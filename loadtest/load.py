@@ -153,13 +153,14 @@ def main() -> int:
         if options.server is not None:
             log = options.out / "server.log"
             server = LocalServer(options.server, options.model, log, options.server_flag)
-            base_url = stack.enter_context(server)
+            base_url = stack.enter_context(server).url
         if not options.allow_remote and not is_loopback(base_url):
             raise RuntimeError(f"{base_url} is not on this machine; --allow-remote if you mean it")
         run = asyncio.run(run_scenario(base_url, scenario, options))
     passed = write_reports(run, options)
-    if server is not None and server.status != 0:
-        print(f"the server ended with status {server.status}; see {options.out}/server.log")
+    if server is not None and server.process.returncode != 0:
+        status = server.process.returncode
+        print(f"the server ended with status {status}; see {options.out}/server.log")
         passed = False
     return 0 if passed else 1
 

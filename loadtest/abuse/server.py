@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import http.client
 import os
-import re
-import resource
-import signal
 import socket
-import subprocess
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
-_READY_SECONDS = 180.0
-_STOP_SECONDS = 30.0
+from driver.local_server import LocalServer
+
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -41,78 +35,16 @@ class Context:
         return self.requests if self.requests is not None else quick if self.quick else full
 
 
-class Server:
-    """`with Server(context, "--queue", "8") as server:`; ready inside, ended after."""
+class Server(LocalServer):
+    """`with Server(context, "--queue", "8") as server:`."""
 
     def __init__(
         self, context: Context, *flags: str, descriptors: int | None = None, port: int = 0
     ) -> None:
-        self._command = [str(context.binary), "serve", "--model", str(context.model)]
-        self._command += ["--port", str(port), *flags]
-        self._descriptors = descriptors
-        self._log = context.out / "server.log"
-        self.port = 0
-        self.process: subprocess.Popen[str]
-
-    def _limit_descriptors(self) -> None:
-        if self._descriptors is not None:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (self._descriptors, self._descriptors))
-
-    def start(self) -> None:
-        """Until it listens; it may still be loading."""
-        self.process = subprocess.Popen(
-            self._command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=self._limit_descriptors,
+        log = context.out / "server.log"
+        super().__init__(
+            context.binary, context.model, log, list(flags), port=port, descriptors=descriptors
         )
-        listening = threading.Event()
-        threading.Thread(target=self._keep_log, args=(listening,), daemon=True).start()
-        listening.wait(_READY_SECONDS)
-        if self.port == 0:
-            raise RuntimeError(f"the server did not start to listen; see {self._log}")
-
-    def _keep_log(self, listening: threading.Event) -> None:
-        assert self.process.stdout is not None
-        with self._log.open("w") as log:
-            for line in self.process.stdout:
-                log.write(line)
-                if match := re.search(r"listening url=http://[^\s]+:(\d+)", line):
-                    self.port = int(match[1])
-                    listening.set()
-        listening.set()
-
-    def __enter__(self) -> Server:
-        self.start()
-        deadline = time.monotonic() + _READY_SECONDS
-        while self.get("/health")[0] != 200:
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                self.stop()
-                raise RuntimeError(f"the server did not get ready; see {self._log}")
-            time.sleep(0.1)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> int:
-        """Its exit status; -9 if it had to be killed."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-        return self.process.wait()
-
-    def alive(self) -> bool:
-        return self.process.poll() is None
 
     def rss_bytes(self) -> int:
         fields = Path(f"/proc/{self.process.pid}/statm").read_text().split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import subprocess
 import threading
 import time
@@ -10,39 +11,69 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 _READY_SECONDS = 180.0
 _STOP_SECONDS = 30.0
 
 
 class LocalServer:
-    """`with LocalServer(binary, model, log) as url:`; SIGTERM at the end, and its exit status."""
+    """`with LocalServer(binary, model, log, flags) as server:`; ready inside, ended after."""
 
-    def __init__(self, binary: Path, model: Path, log: Path, flags: list[str]) -> None:
-        self._command = [
-            str(binary),
-            "serve",
-            "--model",
-            str(model),
-            "--port",
-            "0",
-            *flags,
-        ]
+    def __init__(
+        self,
+        binary: Path,
+        model: Path,
+        log: Path,
+        flags: list[str],
+        *,
+        port: int = 0,
+        descriptors: int | None = None,
+    ) -> None:
+        """`port` 0 is any free one; `descriptors` limits how many files it may open."""
+        self._command = [str(binary), "serve", "--model", str(model), "--port", str(port), *flags]
         self._log = log
-        self.status: int | None = None
+        self._descriptors = descriptors
+        self.url = ""
+        self.port = 0
+        self.process: subprocess.Popen[str]
 
-    def __enter__(self) -> str:
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    def start(self) -> None:
+        """Until it listens; it may still be loading."""
+        self.process = subprocess.Popen(
+            self._command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=self._limit_descriptors,
         )
-        self._url: str | None = None
-        self._listening = threading.Event()
-        threading.Thread(target=self._keep_log, daemon=True).start()
+        listening = threading.Event()
+        threading.Thread(target=self._keep_log, args=(listening,), daemon=True).start()
+        listening.wait(_READY_SECONDS)
+        if not self.url:
+            self.stop()
+            raise RuntimeError(f"the server did not start to listen; see {self._log}")
+
+    def stop(self) -> int:
+        """Its exit status; -9 if it had to be killed."""
+        self.process.terminate()
         try:
-            return self._wait_ready()
+            self.process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        return self.process.wait()
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def __enter__(self) -> Self:
+        self.start()
+        try:
+            self._wait_ready()
         except BaseException:
-            self._stop()
+            self.stop()
             raise
+        return self
 
     def __exit__(
         self,
@@ -50,33 +81,28 @@ class LocalServer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._stop()
+        self.stop()
 
-    def _keep_log(self) -> None:
-        assert self._process.stdout is not None
+    def _limit_descriptors(self) -> None:
+        if self._descriptors is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self._descriptors, self._descriptors))
+
+    def _keep_log(self, listening: threading.Event) -> None:
+        assert self.process.stdout is not None
         with self._log.open("w") as log:
-            for line in self._process.stdout:
+            for line in self.process.stdout:
                 log.write(line)
-                if match := re.search(r"listening url=(\S+)", line):
-                    self._url = match[1]
-                    self._listening.set()
-        self._listening.set()
+                if match := re.search(r"listening url=(http://\S+:(\d+))", line):
+                    self.url, self.port = match[1], int(match[2])
+                    listening.set()
+        listening.set()
 
-    def _wait_ready(self) -> str:
+    def _wait_ready(self) -> None:
         deadline = time.monotonic() + _READY_SECONDS
-        self._listening.wait(_READY_SECONDS)
-        while self._url and time.monotonic() < deadline and self._process.poll() is None:
+        while time.monotonic() < deadline and self.alive():
             try:
-                with urllib.request.urlopen(f"{self._url}/health", timeout=5):
-                    return self._url
+                with urllib.request.urlopen(f"{self.url}/health", timeout=5):
+                    return
             except (urllib.error.URLError, OSError):
-                time.sleep(0.2)
+                time.sleep(0.1)
         raise RuntimeError(f"the server did not get ready; see {self._log}")
-
-    def _stop(self) -> None:
-        self._process.terminate()
-        try:
-            self.status = self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self.status = self._process.wait()
