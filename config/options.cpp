@@ -49,7 +49,7 @@ std::vector<Option> make_table() {
        "Sequences waiting beyond those; full: 503"},
       {"prefill_chunk", CountOption{&C::prefill_chunk, 1, 4096}, "Prompt tokens in one step"},
       {"prefix_cache", CountOption{&C::prefix_cache, 0, 64},
-       "Prompt states kept for requests that extend them; 0: none"},
+       "Prompt states kept for requests that extend or repeat them; 0: none"},
       {"spec_k", CountOption{&C::spec_k, 0, limits::kSpecKMax},
        "Proposals in a round where a request does not say; 0: never draft"},
       {"governor", ChoiceOption{&C::governor, {"adaptive", "trip", "off"}},

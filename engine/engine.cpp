@@ -142,10 +142,9 @@ class Engine::Impl {
   void run() {
     while (true) {
       retire();
-      admit();
-      bool worked = false;
+      bool worked = admit();
       try {
-        worked = stepper_.run(sequences_);
+        worked = stepper_.run(sequences_) || worked;
       } catch (const std::exception& error) {
         fail_running(error.what());
         worked = true;
@@ -201,15 +200,14 @@ class Engine::Impl {
       } else if (expired(sequence->request, now)) {
         stepper_.cancel(*sequence, FinishReason::kDeadline);
       }
-      if (!sequence->active) {
-        sequence->stream->flush();
-        sequence->stream.reset();
-      }
+      release_if_ended(*sequence);
     }
     publish();
   }
 
-  void admit() {
+  // Whether a place was taken: it may be free again, and another request waiting.
+  bool admit() {
+    bool admitted = false;
     for (const auto& sequence : sequences_) {
       if (sequence->active) {
         continue;
@@ -226,6 +224,16 @@ class Engine::Impl {
       }
       stepper_.start(*sequence, std::move(next->request), std::move(next->stream),
                      next->submitted_at);
+      release_if_ended(*sequence);
+      admitted = true;
+    }
+    return admitted;
+  }
+
+  static void release_if_ended(Sequence& sequence) {
+    if (!sequence.active) {
+      sequence.stream->flush();
+      sequence.stream.reset();
     }
   }
 

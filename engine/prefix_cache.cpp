@@ -15,14 +15,16 @@ PrefixCache::PrefixCache(const CausalModel& model, std::size_t entries) : entrie
   for (Entry& entry : entries_) {
     entry.state = model.make_state();
     entry.tokens.reserve(model.max_seq());
+    entry.logits.reserve(model.vocab_size());
   }
 }
 
-const SequenceState* PrefixCache::find(std::span<const TokenId> prompt) {
+PrefixCache::Hit PrefixCache::find(std::span<const TokenId> prompt) {
   Entry* best = nullptr;
   for (Entry& entry : entries_) {
     const std::size_t n = entry.tokens.size();
-    if (n == 0 || n >= prompt.size() || (best != nullptr && n <= best->tokens.size())) {
+    if (n == 0 || n > prompt.size() || (n == prompt.size() && entry.logits.empty()) ||
+        (best != nullptr && n <= best->tokens.size())) {
       continue;
     }
     if (std::equal(entry.tokens.begin(), entry.tokens.end(), prompt.begin())) {
@@ -30,39 +32,50 @@ const SequenceState* PrefixCache::find(std::span<const TokenId> prompt) {
     }
   }
   if (best == nullptr) {
-    return nullptr;
+    return {};
   }
   best->last_use = ++clock_;
-  return best->state.get();
+  const bool whole = best->tokens.size() == prompt.size();
+  return {best->state.get(), whole ? std::span<const float>(best->logits) : std::span<const float>()};
 }
 
-PrefixCache::Entry* PrefixCache::victim(std::span<const TokenId> tokens) {
+PrefixCache::Entry* PrefixCache::place_for(std::span<const TokenId> tokens, bool& is_new) {
   if (entries_.empty() || tokens.size() < kMinTokens) {
     return nullptr;
   }
   for (Entry& entry : entries_) {
     if (std::equal(entry.tokens.begin(), entry.tokens.end(), tokens.begin(), tokens.end())) {
       entry.last_use = ++clock_;
-      return nullptr;
+      is_new = false;
+      return &entry;
     }
   }
   Entry& oldest =
       *std::min_element(entries_.begin(), entries_.end(),
                         [](const Entry& a, const Entry& b) { return a.last_use < b.last_use; });
   oldest.tokens.assign(tokens.begin(), tokens.end());
+  oldest.logits.clear();
   oldest.last_use = ++clock_;
+  is_new = true;
   return &oldest;
 }
 
-void PrefixCache::store_copy(std::span<const TokenId> tokens, const SequenceState& state) {
-  if (Entry* entry = victim(tokens)) {
-    entry->state->copy_from(state);
+void PrefixCache::store_copy(std::span<const TokenId> tokens, const SequenceState& state,
+                             std::span<const float> logits) {
+  bool is_new = false;
+  if (Entry* entry = place_for(tokens, is_new)) {
+    if (is_new) {
+      entry->state->copy_from(state);
+    }
+    entry->logits.assign(logits.begin(), logits.end());
   }
 }
 
 void PrefixCache::store_swap(std::span<const TokenId> tokens,
                              std::unique_ptr<SequenceState>& state) {
-  if (Entry* entry = victim(tokens)) {
+  bool is_new = false;
+  Entry* entry = place_for(tokens, is_new);
+  if (is_new) {
     std::swap(entry->state, state);
   }
 }

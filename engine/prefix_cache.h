@@ -1,4 +1,5 @@
-// States of past sequences, kept so that a request extending one prefills only the rest.
+// States of past sequences, kept so that a request extending one prefills only the rest, and one that
+// repeats a prompt nothing at all.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +12,25 @@
 
 namespace spel::engine {
 
-/// A bounded LRU of (tokens, state after exactly those tokens). All states are allocated at
-/// construction. A recurrent state cannot be cut shorter, so an entry serves only prompts that
-/// begin with all of its tokens. Engine thread only.
+/// A bounded LRU of (tokens, state after exactly those tokens, and for prompts the logits there). All
+/// memory is allocated at construction. A recurrent state cannot be cut shorter, so an entry serves
+/// only prompts that begin with all of its tokens. Engine thread only.
 class PrefixCache {
  public:
   PrefixCache(const CausalModel& model, std::size_t entries);
 
-  /// The longest entry that `prompt` begins with and that leaves at least one token to feed.
-  /// nullptr if there is none. Valid until the next call.
-  [[nodiscard]] const SequenceState* find(std::span<const TokenId> prompt);
+  struct Hit {
+    const SequenceState* state = nullptr;  ///< nullptr: there is none.
+    std::span<const float> logits;         ///< After the whole prompt; empty if some is left to feed.
+  };
 
-  /// Keeps a copy of `state`, reached by feeding `tokens`.
-  void store_copy(std::span<const TokenId> tokens, const SequenceState& state);
+  /// The longest entry that `prompt` begins with; all of it only if its logits are there too. Valid
+  /// until the next call.
+  [[nodiscard]] Hit find(std::span<const TokenId> prompt);
+
+  /// Keeps copies of `state`, reached by feeding `tokens`, and of the last one's `logits`, [vocab].
+  void store_copy(std::span<const TokenId> tokens, const SequenceState& state,
+                  std::span<const float> logits);
   /// Keeps `state` itself and leaves an unused one in its place: no copy.
   void store_swap(std::span<const TokenId> tokens, std::unique_ptr<SequenceState>& state);
 
@@ -34,11 +41,13 @@ class PrefixCache {
   struct Entry {
     std::vector<TokenId> tokens;  ///< Empty: unused.
     std::unique_ptr<SequenceState> state;
+    std::vector<float> logits;  ///< [vocab], or empty.
     std::uint64_t last_use = 0;
   };
 
-  // The entry to overwrite with `tokens`; nullptr if they are too few, or already kept.
-  Entry* victim(std::span<const TokenId> tokens);
+  // The entry that keeps `tokens` from now on; nullptr if they are too few. `is_new`: its state is of
+  // others.
+  Entry* place_for(std::span<const TokenId> tokens, bool& is_new);
 
   std::vector<Entry> entries_;
   std::uint64_t clock_ = 0;

@@ -29,7 +29,8 @@ class Stepper {
   /// pushed and become inactive. Returns false if there was nothing to do.
   bool run(std::span<const std::unique_ptr<Sequence>> sequences);
 
-  /// Puts a request into a free place.
+  /// Puts a request into a free place. A prompt that was read before has its first token at once,
+  /// and may have ended with it.
   void start(Sequence& sequence, GenerationRequest request, std::shared_ptr<TokenStream> stream,
              Clock::time_point submitted_at);
   /// Ends a sequence from outside: receipt, FinishEvent, place freed.
@@ -51,6 +52,7 @@ class Stepper {
   void propose();
   void forward();
   void verify(Sequence& sequence);
+  void emit_first(Sequence& sequence, std::span<const float> logits);
   void finish_prefill_chunk(Sequence& sequence, const float* chunk_logits);
   void record_prompt_logprobs(Sequence& sequence, const float* chunk_logits);
   bool emit(Sequence& sequence, TokenId token, std::int32_t draft_position,

@@ -41,10 +41,11 @@ void Stepper::start(Sequence& sequence, GenerationRequest request,
     sequence.governor = make_governor(params);
   }
 
-  const SequenceState* reused = r.prompt_logprobs ? nullptr : prefix_cache_.find(r.prompt);
-  if (reused != nullptr) {
-    sequence.target_state->copy_from(*reused);
-    stats.cached_tokens = reused->position();
+  const PrefixCache::Hit reused =
+      r.prompt_logprobs ? PrefixCache::Hit{} : prefix_cache_.find(r.prompt);
+  if (reused.state != nullptr) {
+    sequence.target_state->copy_from(*reused.state);
+    stats.cached_tokens = reused.state->position();
     stats_.cached_tokens += stats.cached_tokens;
   } else {
     sequence.target_state->reset();
@@ -54,6 +55,24 @@ void Stepper::start(Sequence& sequence, GenerationRequest request,
   }
   sequence.stats = std::move(stats);
   sequence.active = true;
+  if (!reused.logits.empty()) {
+    emit_first(sequence, reused.logits);
+  }
+}
+
+// What follows the prompt: the first token, or nothing if none was asked for.
+void Stepper::emit_first(Sequence& sequence, std::span<const float> logits) {
+  if (sequence.max_output == 0) {
+    sequence.first_token_at = sequence.last_token_at = Clock::now();
+    finish(sequence);
+    return;
+  }
+  const TokenId token = sequence.sampler.choose(logits, sequence.prompt_size());
+  if (emit(sequence, token, -1, logits)) {
+    finish(sequence);
+    return;
+  }
+  sequence.stream->flush();
 }
 
 void Stepper::finish_prefill_chunk(Sequence& sequence, const float* chunk_logits) {
@@ -70,19 +89,10 @@ void Stepper::finish_prefill_chunk(Sequence& sequence, const float* chunk_logits
     logits = {chunk_logits + (sequence.planned_prefill - 1) * vocab_, vocab_};
     sequence.stream->push(std::move(sequence.prompt_event));
   }
-  if (sequence.max_output == 0) {
-    sequence.first_token_at = sequence.last_token_at = Clock::now();
-    finish(sequence);
-    return;
-  }
-  const TokenId token = sequence.sampler.choose(logits, position);
-  if (emit(sequence, token, -1, logits)) {
-    finish(sequence);
-    return;
-  }
-  // After the first token is on its way: the copy must not delay it.
-  sequence.stream->flush();
-  prefix_cache_.store_copy(sequence.request.prompt, *sequence.target_state);
+  emit_first(sequence, logits);
+  // After the first token is on its way: the copy must not delay it. If that was all, the state is
+  // kept already and only gets its logits.
+  prefix_cache_.store_copy(sequence.request.prompt, *sequence.target_state, logits);
 }
 
 void Stepper::record_prompt_logprobs(Sequence& sequence, const float* chunk_logits) {

@@ -15,43 +15,13 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::Answer;
+using testing::ascii;
 using testing::generate;
 using testing::Reader;
-
-// Says `script` after the prompt, token by token, then repeats its last token.
-NextToken recite(std::vector<TokenId> script, std::size_t prompt_size) {
-  return [script = std::move(script), prompt_size](std::span<const TokenId> history) {
-    const std::size_t at = history.size() - prompt_size;
-    return script[std::min(at, script.size() - 1)];
-  };
-}
-
-std::vector<TokenId> ascii(std::string_view text) { return {text.begin(), text.end()}; }
-
-struct Options {
-  EngineConfig config;
-  ScriptedModelOptions model;
-  bool draft = true;
-};
-
-std::unique_ptr<Engine> reciting_engine(std::string_view script, std::size_t prompt_size,
-                                        Options options = {}) {
-  auto target = make_scripted_model(options.model, recite(ascii(script), prompt_size));
-  auto draft = options.draft
-                   ? make_scripted_model(options.model, recite(ascii(script), prompt_size))
-                   : nullptr;
-  return std::make_unique<Engine>(options.config, std::move(target), std::move(draft),
-                                  make_ascii_tokenizer());
-}
-
-GenerationRequest request(std::string_view prompt, std::size_t max_tokens) {
-  GenerationRequest request;
-  request.prompt = ascii(prompt);
-  request.max_tokens = max_tokens;
-  request.sampling.temperature = 0;
-  request.speculation.governor = GovernorKind::kOff;
-  return request;
-}
+using testing::recite;
+using testing::reciting_engine;
+using testing::request;
+using Options = testing::ReciterOptions;
 
 TEST(Engine, EmitsExactlyMaxTokensAndSaysLength) {
   const auto engine = reciting_engine("abcdefghijklmnop", 1);
@@ -396,16 +366,6 @@ TEST(Engine, CountersReconcileAtRest) {
   EXPECT_EQ(finished, 20U);
   EXPECT_EQ(stats.generation_tokens, tokens);
   EXPECT_EQ(stats.running + stats.waiting, 0U);
-}
-
-TEST(Engine, APromptThatExtendsAFinishedOneReusesItsState) {
-  const auto engine = reciting_engine("abc", 40);
-  const std::string prompt(40, 'x');
-  const Answer first = generate(*engine, request(prompt, 10));
-  EXPECT_EQ(first.finish.stats.cached_tokens, 0U);
-  const Answer second = generate(*engine, request(prompt + first.text + "more", 10));
-  EXPECT_EQ(second.finish.stats.cached_tokens, 49U);
-  EXPECT_EQ(second.finish.stats.prompt_tokens, 54U);
 }
 
 TEST(Engine, PromptLogprobsCoverEveryTokenButTheFirst) {

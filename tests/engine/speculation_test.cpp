@@ -158,6 +158,9 @@ TEST(Speculation, AReusedPrefixGivesTheSameBits) {
     if (turn > 0) {
       EXPECT_GT(reused.finish.stats.cached_tokens, 60U);
     }
+    const Answer repeated = generate(on.engine, request);
+    expect_same_output(repeated, fresh, "again, turn " + std::to_string(turn));
+    EXPECT_EQ(repeated.finish.stats.cached_tokens, request.prompt.size());
     request.prompt.insert(request.prompt.end(), fresh.tokens.begin(), fresh.tokens.end());
     const auto more = random_tokens(6, on.vocab, 50 + static_cast<std::uint64_t>(turn));
     request.prompt.insert(request.prompt.end(), more.begin(), more.end());

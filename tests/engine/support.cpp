@@ -56,6 +56,34 @@ Answer generate(Engine& engine, GenerationRequest request) {
   return reader.drain(engine.tokenizer());
 }
 
+std::vector<TokenId> ascii(std::string_view text) { return {text.begin(), text.end()}; }
+
+NextToken recite(std::vector<TokenId> script, std::size_t prompt_size) {
+  return [script = std::move(script), prompt_size](std::span<const TokenId> history) {
+    const std::size_t at = history.size() - prompt_size;
+    return script[std::min(at, script.size() - 1)];
+  };
+}
+
+std::unique_ptr<Engine> reciting_engine(std::string_view script, std::size_t prompt_size,
+                                        const ReciterOptions& options) {
+  auto target = make_scripted_model(options.model, recite(ascii(script), prompt_size));
+  auto draft = options.draft
+                   ? make_scripted_model(options.model, recite(ascii(script), prompt_size))
+                   : nullptr;
+  return std::make_unique<Engine>(options.config, std::move(target), std::move(draft),
+                                  make_ascii_tokenizer());
+}
+
+GenerationRequest request(std::string_view prompt, std::size_t max_tokens) {
+  GenerationRequest request;
+  request.prompt = ascii(prompt);
+  request.max_tokens = max_tokens;
+  request.sampling.temperature = 0;
+  request.speculation.governor = GovernorKind::kOff;
+  return request;
+}
+
 ModelConfig odd_shape() {
   ModelConfig config;
   config.name = "odd";

@@ -6,11 +6,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
 #include "engine/model/forward.h"
 #include "engine/model/weights.h"
+#include "engine/scripted_model.h"
 #include "engine/tokenizer.h"
 #include "kernels/kernels.h"
 
@@ -50,6 +52,25 @@ class Reader {
 
 /// Submits and waits.
 [[nodiscard]] Answer generate(Engine& engine, GenerationRequest request);
+
+[[nodiscard]] std::vector<TokenId> ascii(std::string_view text);
+
+/// Says `script` after the prompt, token by token, then repeats its last token.
+[[nodiscard]] NextToken recite(std::vector<TokenId> script, std::size_t prompt_size);
+
+struct ReciterOptions {
+  EngineConfig config;
+  ScriptedModelOptions model;
+  bool draft = true;
+};
+
+/// An engine that recites after prompts of `prompt_size` tokens; its draft knows the same script.
+[[nodiscard]] std::unique_ptr<Engine> reciting_engine(std::string_view script,
+                                                      std::size_t prompt_size,
+                                                      const ReciterOptions& options = {});
+
+/// Greedy, and every round drafts.
+[[nodiscard]] GenerationRequest request(std::string_view prompt, std::size_t max_tokens);
 
 /// A small hybrid of odd sizes: no width is a multiple of a vector register.
 [[nodiscard]] ModelConfig odd_shape();
