@@ -188,7 +188,7 @@ std::string option_text(const ServerConfig& config, const Option& option) {
 }
 
 std::string option_json(const ServerConfig& config, const Option& option) {
-  const std::string text = option_text(config, option);
+  std::string text = option_text(config, option);
   if (option.is_bare()) {
     return text;
   }

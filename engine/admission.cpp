@@ -25,8 +25,8 @@ void check_vocabulary(std::span<const TokenId> tokens, const CausalModel& target
 
 }  // namespace
 
-const EngineConfig& checked_config(const EngineConfig& config, const CausalModel& target,
-                                   const CausalModel* draft) {
+EngineConfig checked_config(const EngineConfig& config, const CausalModel& target,
+                            const CausalModel* draft) {
   require(config.sequences >= 1 && config.prefill_chunk >= 1,
           "sequences and prefill_chunk must be at least 1");
   const std::size_t rows = config.batch_rows();

@@ -11,10 +11,9 @@
 
 namespace spel::engine {
 
-/// `config` itself, if its largest step fits the models' passes. `draft` may be null.
-[[nodiscard]] const EngineConfig& checked_config(const EngineConfig& config,
-                                                 const CausalModel& target,
-                                                 const CausalModel* draft);
+/// `config`, if its largest step fits the models' passes. `draft` may be null.
+[[nodiscard]] EngineConfig checked_config(const EngineConfig& config, const CausalModel& target,
+                                          const CausalModel* draft);
 
 /// Also that `stream` can hold the tokens of one round.
 void check_request(const GenerationRequest& request, const TokenStream& stream,

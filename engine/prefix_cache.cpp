@@ -36,7 +36,8 @@ PrefixCache::Hit PrefixCache::find(std::span<const TokenId> prompt) {
   }
   best->last_use = ++clock_;
   const bool whole = best->tokens.size() == prompt.size();
-  return {best->state.get(), whole ? std::span<const float>(best->logits) : std::span<const float>()};
+  return {best->state.get(),
+          whole ? std::span<const float>(best->logits) : std::span<const float>()};
 }
 
 PrefixCache::Entry* PrefixCache::place_for(std::span<const TokenId> tokens, bool& is_new) {

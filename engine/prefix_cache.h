@@ -1,5 +1,5 @@
-// States of past sequences, kept so that a request extending one prefills only the rest, and one that
-// repeats a prompt nothing at all.
+// States of past sequences, kept so that a request extending one prefills only the rest, and one
+// that repeats a prompt nothing at all.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace spel::engine {
 
-/// A bounded LRU of (tokens, state after exactly those tokens, and for prompts the logits there). All
-/// memory is allocated at construction. A recurrent state cannot be cut shorter, so an entry serves
-/// only prompts that begin with all of its tokens. Engine thread only.
+/// A bounded LRU of (tokens, state after exactly those tokens, and for prompts the logits there).
+/// All memory is allocated at construction. A recurrent state cannot be cut shorter, so an entry
+/// serves only prompts that begin with all of its tokens. Engine thread only.
 class PrefixCache {
  public:
   PrefixCache(const CausalModel& model, std::size_t entries);
 
   struct Hit {
     const SequenceState* state = nullptr;  ///< nullptr: there is none.
-    std::span<const float> logits;         ///< After the whole prompt; empty if some is left to feed.
+    std::span<const float> logits;  ///< After the whole prompt; empty if some is left to feed.
   };
 
   /// The longest entry that `prompt` begins with; all of it only if its logits are there too. Valid
@@ -45,8 +45,8 @@ class PrefixCache {
     std::uint64_t last_use = 0;
   };
 
-  // The entry that keeps `tokens` from now on; nullptr if they are too few. `is_new`: its state is of
-  // others.
+  // The entry that keeps `tokens` from now on; nullptr if they are too few. `is_new`: its state is
+  // of others.
   Entry* place_for(std::span<const TokenId> tokens, bool& is_new);
 
   std::vector<Entry> entries_;

@@ -195,7 +195,7 @@ bool Stepper::emit(Sequence& sequence, TokenId token, std::int32_t draft_positio
     ended = sequence.emitted() == sequence.max_output;
   }
   sequence.output_bytes += bytes.size();
-  sequence.stream->push(std::move(event));
+  sequence.stream->push(event);
   return ended;
 }
 

@@ -12,8 +12,8 @@ namespace spel::memory {
 
 /// Immutable; safe from any thread. Every input is added to one output with a fixed sign, both
 /// chosen by a hash of its index (a count sketch): inner products are kept in expectation, equal
-/// vectors stay equal, and there is nothing to store. The hash and the choice of channels are part of
-/// the bank format: others are another `kBankFormat`.
+/// vectors stay equal, and there is nothing to store. The hash and the choice of channels are part
+/// of the bank format: others are another `kBankFormat`.
 class Projection {
  public:
   explicit Projection(const ChannelShape& shape);

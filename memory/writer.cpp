@@ -162,7 +162,8 @@ NoteDraft Writer::make_note(std::uint64_t window, std::uint64_t peak, float scor
   // Anchors the text no longer has are zero: they are like nothing.
   note.sketch.resize(kSketchCoordinates * kAnchors);
   std::array<float, kSketchCoordinates> sketch{};
-  const std::uint64_t first = std::max(window - std::min<std::uint64_t>(window, kAnchorLead), oldest);
+  const std::uint64_t first =
+      std::max(window - std::min<std::uint64_t>(window, kAnchorLead), oldest);
   for (std::size_t anchor = 0; anchor < kAnchors && first + anchor < tokens_; ++anchor) {
     projection_.sketch(keys(first + anchor), sketch);
     for (std::size_t i = 0; i < kSketchCoordinates; ++i) {

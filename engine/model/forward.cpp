@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -406,10 +407,8 @@ StateLayout make_layout(const ModelConfig& config, const ModelOptions& options,
 std::unique_ptr<HybridCausalModel> make_target_model(std::shared_ptr<const ModelWeights> weights,
                                                      const Kernels& kernels, ThreadPool& pool,
                                                      const ModelOptions& options) {
-  std::vector<std::size_t> index;
-  for (std::size_t i = 0; i < weights->config.n_layers; ++i) {
-    index.push_back(i);
-  }
+  std::vector<std::size_t> index(weights->config.n_layers);
+  std::iota(index.begin(), index.end(), std::size_t{0});
   StateLayout layout = make_layout(weights->config, options, index);
   const std::vector<TargetLayer>& layers = weights->target;
   FastProjections fast;

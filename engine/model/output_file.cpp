@@ -24,7 +24,7 @@ std::string template_beside(const std::filesystem::path& path) {
 }
 
 /// "models/tiny/" names the same target as "models/tiny", but has no last component to extend.
-std::filesystem::path without_trailing_slash(std::filesystem::path path) {
+std::filesystem::path without_trailing_slash(const std::filesystem::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }
 

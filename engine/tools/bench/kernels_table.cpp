@@ -93,6 +93,7 @@ void bench_kernels(const BenchContext& context) {
       {"BF16", kBatch, kMacs * 2, dense(o.bf16, kBatch)},
   }};
   std::vector<std::function<void()>> bodies;
+  bodies.reserve(entries.size());
   for (const Entry& entry : entries) {
     bodies.push_back(entry.body);
   }

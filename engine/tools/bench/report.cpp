@@ -52,6 +52,7 @@ void Report::table(const std::string& title, std::vector<Column> columns) {
   }
   columns_ = std::move(columns);
   std::vector<std::string> names;
+  names.reserve(columns_.size());
   for (const Column& column : columns_) {
     names.push_back(column.name);
   }

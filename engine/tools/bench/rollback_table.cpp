@@ -45,10 +45,12 @@ std::size_t kv_bytes(const ModelConfig& config) {
 std::vector<double> time_rollbacks(std::size_t runs) {
   const StateLayout layout = small_layout();
   std::vector<std::unique_ptr<HybridState>> owned;
+  owned.reserve(kSequences);
   for (std::size_t i = 0; i < kSequences; ++i) {
     owned.push_back(std::make_unique<HybridState>(layout));
   }
   std::vector<SequenceState*> states;
+  states.reserve(owned.size());
   for (const auto& state : owned) {
     states.push_back(state.get());
   }
