@@ -117,18 +117,28 @@ std::vector<Note> NoteBank::address(std::string_view bank, const CapturedQuery& 
     const std::lock_guard store_lock(store_mutex_);
     require_bank(bank);
   }
-  const std::vector<Match> matches = search(bank, query, ranker, top);
-  std::vector<NoteId> ids;
-  for (const Match& match : matches) {
-    ids.push_back(match.id);
-  }
+  // More than asked for, in case some are copies. The search looks closely at as many anyway.
+  const std::vector<Match> matches =
+      search(bank, query, ranker, std::max(top, SketchIndex::kRerank));
+  std::vector<Note> notes;
   const std::lock_guard store_lock(store_mutex_);
-  // A note deleted since the search is left out.
-  std::vector<Note> notes = store_.find_notes(bank, ids);
-  for (Note& note : notes) {
-    note.score = std::find_if(matches.begin(), matches.end(), [&](const Match& match) {
-                   return match.id == note.id;
-                 })->score;
+  for (std::size_t at = 0; at < matches.size() && notes.size() < top; at += top) {
+    const auto some = std::span(matches).subspan(at, std::min(top, matches.size() - at));
+    std::vector<NoteId> ids(some.size());
+    std::transform(some.begin(), some.end(), ids.begin(), [](const Match& m) { return m.id; });
+    // A note deleted since the search is left out.
+    for (Note& note : store_.find_notes(bank, ids)) {
+      const bool is_copy = std::any_of(notes.begin(), notes.end(), [&](const Note& other) {
+        return other.tokens == note.tokens;
+      });
+      if (is_copy || notes.size() == top) {
+        continue;
+      }
+      note.score = std::find_if(some.begin(), some.end(), [&](const Match& match) {
+                     return match.id == note.id;
+                   })->score;
+      notes.push_back(std::move(note));
+    }
   }
   return notes;
 }

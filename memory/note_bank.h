@@ -45,7 +45,8 @@ class NoteBank {
   /// Throws if `bank` could not be written to: to know before the work is done.
   void check_bank(std::string_view bank);
 
-  /// The `top` notes most like the query, best first; `score` is the similarity.
+  /// The `top` notes most like the query, best first; `score` is the similarity. Of notes of the
+  /// same tokens only the best, or the first written.
   [[nodiscard]] std::vector<Note> address(std::string_view bank, const CapturedQuery& query,
                                           Ranker ranker, std::size_t top);
 

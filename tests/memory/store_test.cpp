@@ -246,6 +246,23 @@ TEST_F(StoreTest, ABankOfAnotherModelIsRefusedWhenAddressed) {
   EXPECT_THAT(message, HasSubstr("bbbb"));
 }
 
+TEST_F(StoreTest, AddressingLeavesCopiesOut) {
+  NoteBank bank(directory_, kModel, kShape);
+  std::vector<NoteDraft> notes(40, draft("one"));
+  notes.push_back(draft("two"));
+  notes.push_back(draft("three"));
+  (void)bank.append("bank", notes);
+  const std::vector<float> query(kShape.width(), 1.0F);
+  for (const Ranker ranker : {Ranker::kSum, Ranker::kNative, Ranker::kVotes}) {
+    const std::vector<Note> found = bank.address("bank", {query, query}, ranker, 2);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].id, 1);
+    EXPECT_EQ(found[1].text, "two");
+    EXPECT_EQ(bank.address("bank", {query, query}, ranker, 8).size(), 3U);
+    EXPECT_TRUE(bank.address("bank", {query, query}, ranker, 0).empty());
+  }
+}
+
 TEST_F(StoreTest, AHundredThousandNotesOpenQuickly) {
   constexpr std::size_t kNotes = 100'000;
   {
