@@ -274,15 +274,18 @@ void Stepper::forward() {
   stats_.prefill_seconds += seconds * share;
   (proposals ? stats_.verify_seconds : stats_.plain_seconds) += seconds * (1.0 - share);
 
+  // Newcomers first: somebody waits for a first token longer than for a next one.
   const float* chunk_logits = prompt_logits_.data();
+  for (Sequence* sequence : running_) {
+    if (!sequence->decoding) {
+      finish_prefill_chunk(*sequence, chunk_logits);
+      chunk_logits += sequence->planned_prefill * vocab_;
+    }
+  }
   for (Sequence* sequence : running_) {
     if (sequence->decoding) {
       verify(*sequence);
-      continue;
     }
-    const std::size_t count = sequence->planned_prefill;
-    finish_prefill_chunk(*sequence, chunk_logits);
-    chunk_logits += count * vocab_;
   }
 }
 
