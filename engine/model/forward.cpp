@@ -371,37 +371,6 @@ class HybridModel final : public HybridCausalModel {
   ForwardObserver* observer_ = nullptr;
 };
 
-StateLayout make_layout(const ModelConfig& config, const ModelOptions& options,
-                        const std::vector<std::size_t>& layer_index) {
-  const auto refuse = [](const std::string& what) {
-    throw Error(ErrorCode::kInvalidArgument, what);
-  };
-  const std::size_t max_seq = options.max_seq == 0 ? config.max_seq : options.max_seq;
-  if (max_seq > config.max_seq) {
-    refuse("max_seq " + std::to_string(max_seq) + ": this model was made for at most " +
-           std::to_string(config.max_seq) + " positions");
-  }
-  if (options.k_max > limits::kSpecKMax) {
-    refuse("k_max " + std::to_string(options.k_max) + ": at most " +
-           std::to_string(limits::kSpecKMax) + " proposals a round");
-  }
-  if (options.max_batch_rows < options.k_max + 1) {
-    refuse("max_batch_rows " + std::to_string(options.max_batch_rows) +
-           ": a round needs k_max + 1 rows");
-  }
-  StateLayout layout;
-  layout.d_model = config.d_model;
-  layout.n_heads = config.n_heads;
-  layout.head_dim = config.head_dim;
-  layout.conv_taps = config.conv_taps;
-  layout.max_seq = max_seq;
-  layout.ring_slots = options.k_max + 1;
-  for (const std::size_t index : layer_index) {
-    layout.is_attention.push_back(config.is_attention(index));
-  }
-  return layout;
-}
-
 }  // namespace
 
 std::unique_ptr<HybridCausalModel> make_target_model(std::shared_ptr<const ModelWeights> weights,
@@ -409,7 +378,7 @@ std::unique_ptr<HybridCausalModel> make_target_model(std::shared_ptr<const Model
                                                      const ModelOptions& options) {
   std::vector<std::size_t> index(weights->config.n_layers);
   std::iota(index.begin(), index.end(), std::size_t{0});
-  StateLayout layout = make_layout(weights->config, options, index);
+  StateLayout layout = make_state_layout(weights->config, options, index);
   const std::vector<TargetLayer>& layers = weights->target;
   FastProjections fast;
   if (options.numerics == Numerics::kFast) {
@@ -425,7 +394,7 @@ std::unique_ptr<HybridCausalModel> make_draft_model(std::shared_ptr<const ModelW
                                                     const ModelOptions& options) {
   std::vector<std::size_t> index(weights->config.draft_layers.begin(),
                                  weights->config.draft_layers.end());
-  StateLayout layout = make_layout(weights->config, options, index);
+  StateLayout layout = make_state_layout(weights->config, options, index);
   const std::vector<DraftLayer>& layers = weights->draft;
   return std::make_unique<HybridModel<DraftLayer>>(std::move(weights), layers, kernels, pool,
                                                    options, std::move(layout), std::move(index),

@@ -6,28 +6,10 @@
 #include <vector>
 
 #include "engine/model/causal_model.h"
+#include "engine/model/state_layout.h"
 #include "kernels/matrix.h"
 
 namespace spel::engine {
-
-/// What the memory of a sequence depends on; shared by all states of one model.
-struct StateLayout {
-  std::size_t d_model = 0;
-  std::size_t n_heads = 0;
-  std::size_t head_dim = 0;
-  std::size_t conv_taps = 0;
-  std::size_t max_seq = 0;
-  std::size_t ring_slots = 0;      ///< K_max + 1.
-  std::vector<bool> is_attention;  ///< [layers]
-
-  [[nodiscard]] std::size_t head_state() const { return head_dim * head_dim; }
-  [[nodiscard]] std::size_t layer_state() const { return n_heads * head_state(); }
-  /// Rows of layer input kept for the convolution: a full round and the taps before it.
-  [[nodiscard]] std::size_t conv_rows() const { return ring_slots + conv_taps - 1; }
-  /// Floats of one head's key panels; panels hold 16 positions each.
-  [[nodiscard]] std::size_t head_keys() const { return (max_seq + 15) / 16 * 16 * head_dim; }
-  [[nodiscard]] std::size_t head_values() const { return max_seq * head_dim; }
-};
 
 /// Rollback moves `slot_` and the position; nothing is copied. Token t of a pass with checkpoints
 /// reads slot slot_ + t - 1 and writes slot_ + t (modulo the ring); a pass without reads slot_ and
