@@ -89,10 +89,10 @@ class FusedDecoder:
 
 
 def prompts(corpus: Corpus, rng: np.random.Generator, rows: int, length: int) -> np.ndarray:
-    """Half prose, half NoteBank text that ends in a question."""
+    """Half prose, half NoteBank text that ends in a question, most often the paper's prompt."""
     result = corpus.rows(rng, rows, length)
     generator = NoteBankGenerator(corpus.words, corpus.prose_strings(), int(rng.integers(1 << 62)))
-    kinds = ("scatter", "document", "overwrite", "replay", "wrong_note")
+    kinds = ("scatter", "document", "document", "overwrite", "replay", "wrong_note")
     for row in result[rows // 2 :]:
         kind = generator.rng.choice(kinds)
         width = generator.rng.choice((2, 2, 3))
