@@ -147,7 +147,8 @@ Log::Log(const LogOptions& options) : options_(options) {
   logger_->flush_on(spdlog::level::trace);
 }
 
-Log::~Log() = default;
+// The writing thread ends, and what is queued is written, before what it writes with goes.
+Log::~Log() { pool_.reset(); }
 
 void Log::event(LogLevel level, std::string_view message,
                 std::initializer_list<Field> fields) noexcept {

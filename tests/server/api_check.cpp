@@ -26,13 +26,29 @@ const json& resolved(const json& value) {
              : value;
 }
 
+struct Path {
+  std::regex matcher;
+  const json* item;
+};
+
+/// Made once: compiling expressions on several threads is a race inside libstdc++.
+const std::vector<Path>& paths() {
+  static const std::vector<Path> kPaths = [] {
+    const std::regex parameter(R"(\{[^}]+\})");
+    std::vector<Path> result;
+    for (const auto& [pattern, item] : description()["paths"].items()) {
+      result.push_back({std::regex(std::regex_replace(pattern, parameter, "[^/]+")), &item});
+    }
+    return result;
+  }();
+  return kPaths;
+}
+
 /// The operation's responses; nullptr if the path does not have that method.
 const json* responses_of(const std::string& method, const std::string& path) {
-  static const std::regex kParameter(R"(\{[^}]+\})");
-  for (const auto& [pattern, item] : description()["paths"].items()) {
-    const std::regex matcher(std::regex_replace(pattern, kParameter, "[^/]+"));
-    if (std::regex_match(path, matcher) && item.contains(method)) {
-      return &item[method]["responses"];
+  for (const Path& candidate : paths()) {
+    if (std::regex_match(path, candidate.matcher) && candidate.item->contains(method)) {
+      return &(*candidate.item)[method]["responses"];
     }
   }
   return nullptr;

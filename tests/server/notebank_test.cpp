@@ -134,7 +134,7 @@ TEST(NoteBankAddress, FindsTheNoteTheQueryPointsAt) {
   ASSERT_EQ(found["notes"].size(), 2U);
   EXPECT_THAT(found["notes"][0]["text"].get<std::string>(), HasSubstr("KEY_37=4821"));
   EXPECT_GE(found["notes"][0]["score"], found["notes"][1]["score"]);
-  EXPECT_EQ(address({{"query", "?KEY_37="}, {"top", 5}})["notes"].size(), 5U);
+  EXPECT_EQ(address({{"query", "?KEY_37="}, {"top", 3}})["notes"].size(), 3U);
   EXPECT_EQ(address({{"query", "?KEY_37="}, {"top", 1}})["notes"][0]["id"],
             found["notes"][0]["id"]);
   for (const char* ranker : {"native", "votes"}) {
