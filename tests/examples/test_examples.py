@@ -110,11 +110,11 @@ def main() -> int:
     binary, model, folder = (Path(argument) for argument in sys.argv[1:4])
     found = [one for name in _DOCUMENTS for one in examples(name, (_ROOT / name).read_text())]
     failed = 0
-    with LocalServer(binary, model, folder / "examples.log", []) as url:
-        with urllib.request.urlopen(f"{url}/openapi.json") as response:
+    with LocalServer(binary, model, folder / "examples.log", []) as server:
+        with urllib.request.urlopen(f"{server.url}/openapi.json") as response:
             description = json.load(response)
         for example in found:
-            wrong = check(example, url, description)
+            wrong = check(example, server.url, description)
             failed += bool(wrong)
             print(f"{'FAILED' if wrong else 'ok':6} {example.place} {example.arguments[1:3]}")
             for line in wrong:
