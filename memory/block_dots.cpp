@@ -7,9 +7,9 @@ namespace spel::memory {
 namespace {
 
 // One block row as a vector: the compiler splits it into whatever registers the target has.
-using Halves = std::uint16_t [[gnu::vector_size(kBlockRows * sizeof(std::uint16_t))]];
-using Words = std::uint32_t [[gnu::vector_size(kBlockRows * sizeof(std::uint32_t))]];
-using Floats = float [[gnu::vector_size(kBlockRows * sizeof(float))]];
+using Halves [[gnu::vector_size(kBlockRows * sizeof(std::uint16_t))]] = std::uint16_t;
+using Words [[gnu::vector_size(kBlockRows * sizeof(std::uint32_t))]] = std::uint32_t;
+using Floats [[gnu::vector_size(kBlockRows * sizeof(float))]] = float;
 
 template <std::size_t queries_at_once>
 [[gnu::always_inline]] inline void dots(const std::uint16_t* block, const float* queries,

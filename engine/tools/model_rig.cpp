@@ -69,6 +69,7 @@ std::shared_ptr<const Tokenizer> tokenizer_for(const ModelConfig& config) {
     return make_ascii_tokenizer();
   }
   std::vector<std::string> tokens;
+  tokens.reserve(config.vocab_size);
   for (std::uint32_t i = 0; i < config.vocab_size; ++i) {
     tokens.push_back("<" + std::to_string(i) + ">");
   }
