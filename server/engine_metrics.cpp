@@ -112,6 +112,7 @@ void add_speculation(Page& page, const engine::EngineStats& stats) {
                "Proposed tokens the target agreed with, cut off by a stop or the length.",
                stats.discarded_tokens);
   std::vector<Page::Sample> positions;
+  positions.reserve(stats.accepted_by_position.size());
   for (std::size_t i = 0; i < stats.accepted_by_position.size(); ++i) {
     positions.push_back({std::to_string(i), static_cast<double>(stats.accepted_by_position[i])});
   }

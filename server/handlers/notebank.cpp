@@ -53,6 +53,7 @@ Task<void> list_banks(HandlerContext /*context*/, Exchange& exchange, NoteServic
   const auto banks =
       co_await offload(notes.pool(), exchange.executor(), [&] { return notes.bank().banks(); });
   std::vector<proto::BankView> views;
+  views.reserve(banks.size());
   for (const memory::BankInfo& bank : banks) {
     views.push_back(bank_view(bank));
   }
@@ -166,6 +167,7 @@ Task<void> address(HandlerContext context, Exchange& exchange, NoteService& note
                              request.ranker, request.top);
   const double seconds = engine::seconds_between(begin, Clock::now());
   std::vector<proto::NoteView> views;
+  views.reserve(found.size());
   for (const memory::Note& note : found) {
     views.push_back(to_view(note));
   }
