@@ -52,7 +52,7 @@ class Stepper {
   void propose();
   void forward();
   void verify(Sequence& sequence);
-  void emit_first(Sequence& sequence, std::span<const float> logits);
+  bool emit_first(Sequence& sequence, std::span<const float> logits);
   void finish_prefill_chunk(Sequence& sequence, const float* chunk_logits);
   void record_prompt_logprobs(Sequence& sequence, const float* chunk_logits);
   bool emit(Sequence& sequence, TokenId token, std::int32_t draft_position,

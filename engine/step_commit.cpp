@@ -56,23 +56,25 @@ void Stepper::start(Sequence& sequence, GenerationRequest request,
   sequence.stats = std::move(stats);
   sequence.active = true;
   if (!reused.logits.empty()) {
-    emit_first(sequence, reused.logits);
+    (void)emit_first(sequence, reused.logits);
   }
 }
 
-// What follows the prompt: the first token, or nothing if none was asked for.
-void Stepper::emit_first(Sequence& sequence, std::span<const float> logits) {
+// What follows the prompt: the first token, or nothing if none was asked for. False: the model gave
+// no valid probabilities, and nothing of this prompt is worth keeping.
+bool Stepper::emit_first(Sequence& sequence, std::span<const float> logits) {
   if (sequence.max_output == 0) {
     sequence.first_token_at = sequence.last_token_at = Clock::now();
     finish(sequence);
-    return;
+    return true;
   }
   const TokenId token = sequence.sampler.choose(logits, sequence.prompt_size());
   if (emit(sequence, token, -1, logits)) {
     finish(sequence);
-    return;
+  } else {
+    sequence.stream->flush();
   }
-  sequence.stream->flush();
+  return token >= 0;
 }
 
 void Stepper::finish_prefill_chunk(Sequence& sequence, const float* chunk_logits) {
@@ -89,10 +91,12 @@ void Stepper::finish_prefill_chunk(Sequence& sequence, const float* chunk_logits
     logits = {chunk_logits + (sequence.planned_prefill - 1) * vocab_, vocab_};
     sequence.stream->push(std::move(sequence.prompt_event));
   }
-  emit_first(sequence, logits);
+  const bool valid = emit_first(sequence, logits);
   // After the first token is on its way: the copy must not delay it. If that was all, the state is
   // kept already and only gets its logits.
-  prefix_cache_.store_copy(sequence.request.prompt, *sequence.target_state, logits);
+  if (valid) {
+    prefix_cache_.store_copy(sequence.request.prompt, *sequence.target_state, logits);
+  }
 }
 
 void Stepper::record_prompt_logprobs(Sequence& sequence, const float* chunk_logits) {
