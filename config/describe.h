@@ -1,4 +1,4 @@
-// The option table as text: help, the listing of --print-config, the README's table.
+// The option table as text: help, the listing of --print-config, the table of config/README.md.
 #pragma once
 
 #include <string>

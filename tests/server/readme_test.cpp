@@ -1,4 +1,4 @@
-// The tables of README.md say what the program says.
+// The tables of settings and of metrics say what the program says.
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -11,15 +11,15 @@
 namespace spel::server::testing {
 namespace {
 
-/// What stands between <!-- name --> and <!-- /name -->.
-std::string readme_part(const std::string& name) {
-  std::ifstream file(SPEL_SOURCE_DIR "/README.md");
+/// What stands between <!-- name --> and <!-- /name --> in a page of the documentation.
+std::string part_of(const std::string& page, const std::string& name) {
+  std::ifstream file(SPEL_SOURCE_DIR "/" + page);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const std::string begin = "<!-- " + name + " -->\n";
   const std::size_t from = text.find(begin);
   const std::size_t to = text.find("<!-- /" + name + " -->");
   if (from == std::string::npos || to == std::string::npos) {
-    return "README.md has no part " + name;
+    return page + " has no part " + name;
   }
   return text.substr(from + begin.size(), to - from - begin.size());
 }
@@ -66,7 +66,7 @@ std::string metrics_table(const std::string& page) {
 }
 
 TEST(Readme, ListsEverySetting) {
-  EXPECT_EQ(readme_part("settings"), config::config_table())
+  EXPECT_EQ(part_of("config/README.md", "settings"), config::config_table())
       << "paste what `spel serve --config-table` prints";
 }
 
@@ -77,7 +77,7 @@ TEST(Readme, ListsEveryMetric) {
             std::string::npos);
   EXPECT_NE(table.find("| `spel_time_to_first_token_seconds` | histogram |  | "),
             std::string::npos);
-  EXPECT_EQ(readme_part("metrics"), table) << "paste this:\n" << table;
+  EXPECT_EQ(part_of("server/METRICS.md", "metrics"), table) << "paste this:\n" << table;
 }
 
 }  // namespace
