@@ -50,6 +50,8 @@ std::vector<Option> make_table() {
       {"prefill_chunk", CountOption{&C::prefill_chunk, 1, 4096}, "Prompt tokens in one step"},
       {"prefix_cache", CountOption{&C::prefix_cache, 0, 64},
        "Prompt states kept for requests that extend or repeat them; 0: none"},
+      {"chat_max_tokens", CountOption{&C::chat_max_tokens, 1, limits::kMaxSeqMax},
+       "Most tokens of a chat's answer where a request does not say"},
       {"spec_k", CountOption{&C::spec_k, 0, limits::kSpecKMax},
        "Proposals in a round where a request does not say; 0: never draft"},
       {"governor", ChoiceOption{&C::governor, {"adaptive", "trip", "off"}},

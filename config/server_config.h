@@ -38,6 +38,7 @@ struct ServerConfig {
   std::size_t queue = 64;
   std::size_t prefill_chunk = 128;
   std::size_t prefix_cache = 4;
+  std::size_t chat_max_tokens = 256;  ///< Of a chat's answer, where a request does not say.
 
   // Speculation, where a request does not say.
   std::size_t spec_k = limits::kSpecKDefault;  ///< 0: never draft.

@@ -48,7 +48,7 @@ struct StreamOptions {
 /// the vocabulary is for check_token_ids() to say.
 struct GenerationOptions {
   std::string model;                      ///< Empty: not named, the resident model is meant.
-  std::optional<std::size_t> max_tokens;  ///< Absent: to the end of the context (chat only).
+  std::optional<std::size_t> max_tokens;  ///< Absent (chat only): the server's bound.
   float temperature = 1.0F;               ///< [0, 2]; 0: argmax.
   std::int32_t top_k = 0;                 ///< 0: off.
   /// (0, 1]. A client's top_p of 0 keeps only the most likely token: it arrives as top_k = 1.

@@ -8,6 +8,7 @@
 
 #include "engine/tools/tool.h"
 #include "server/constants.h"
+#include "server/health_probe.h"
 #include "server/serve.h"
 #include "server/tools/tools.h"
 
@@ -30,6 +31,8 @@ namespace tools = spel::engine::tools;
 
 constexpr std::array kSubcommands{
     Subcommand{"serve", "run the server; see spel serve --help", &spel::server::serve},
+    Subcommand{"health", "ask the server with these settings whether it is ready",
+               &spel::server::health},
     Subcommand{"generate", "complete one prompt on the terminal", &run_tool<&tools::generate_main>},
     Subcommand{"bench", "measure kernels, verification, decoding and rollback",
                &run_tool<&spel::server::tools::bench_main>},

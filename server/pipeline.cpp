@@ -90,7 +90,7 @@ void add_choices(GenerationPlan& plan, const GenerationOptions& options,
     throw RequestError(proto::context_overflow(prompt_tokens, max_seq));
   }
   const std::size_t room = max_seq - prompt_tokens;
-  request.max_tokens = std::min(options.max_tokens.value_or(room), room);
+  request.max_tokens = std::min(options.max_tokens.value(), room);
   for (std::size_t i = 0; i < options.n; ++i) {
     PlannedChoice choice;
     choice.request = request;
@@ -162,8 +162,9 @@ GenerationPlan plan_chat(const proto::ChatRequest& request, const Backend& backe
   plan.own_stop = proto::plain_chat_stop();
   one.stop.push_back(plan.own_stop);
   one.prompt = encode(engine.tokenizer(), proto::plain_chat_prompt(request.messages), "messages");
-  add_choices(plan, request.options, std::move(one), {}, seed_of(request.options),
-              engine.max_seq());
+  GenerationOptions options = request.options;
+  options.max_tokens = options.max_tokens.value_or(config.chat_max_tokens);
+  add_choices(plan, options, std::move(one), {}, seed_of(options), engine.max_seq());
   return plan;
 }
 

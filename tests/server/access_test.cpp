@@ -8,25 +8,12 @@
 
 #include "config/base/error.h"
 #include "support.h"
+#include "temp_directory.h"
 
 namespace spel::server::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A directory that goes with the test.
-class TempDirectory {
- public:
-  TempDirectory() {
-    std::string pattern = ::testing::TempDir() + "spel-access-XXXXXX";
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempDirectory() { fs::remove_all(path_); }
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 std::string write_file(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;
@@ -173,15 +160,12 @@ std::string ask_tls(std::uint16_t port, const std::string& certificate,
 
 TEST(Tls, ServesStreamsAndRefusesPlainText) {
   const TempDirectory directory;
-  const std::string key = directory.file("key.pem");
-  const std::string certificate = directory.file("cert.pem");
-  const std::string command =
-      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
-      "-nodes -days 2 -subj /CN=localhost -keyout " +
-      key + " -out " + certificate + " >/dev/null 2>&1";
-  if (std::system(command.c_str()) != 0) {
+  const std::optional<Certificate> made = make_certificate(directory);
+  if (!made) {
     GTEST_SKIP() << "the openssl command is not installed";
   }
+  const std::string& certificate = made->chain;
+  const std::string& key = made->key;
   const TestServer server(ascii_script("ok"), [&](config::ServerConfig& c) {
     c.tls_cert = certificate;
     c.tls_key = key;

@@ -380,14 +380,28 @@ TEST(Chat, AnswersAndStreamsWithRolesAndTheTemplatesStop) {
   EXPECT_TRUE(streamed.done);
 }
 
-TEST(Chat, WithoutAMaximumItRunsToTheEndOfTheContext) {
-  Script script = ascii_script("");
-  script.max_seq = 64;
-  const TestServer server(script);
+TEST(Chat, WithoutAMaximumItEndsAtTheServersBound) {
+  const TestServer server(ascii_script(""));
   const json request = {{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"temperature", 0}};
   const json body = server.ask(post("/v1/chat/completions", request.dump())).parsed();
   EXPECT_EQ(body.at("choices").at(0).at("finish_reason"), "length");
-  EXPECT_EQ(body.at("usage").at("total_tokens"), 64);
+  EXPECT_EQ(body.at("usage").at("completion_tokens"), 256);
+}
+
+TEST(Chat, TheBoundIsASettingThatARequestOverrulesAndTheContextCuts) {
+  Script script = ascii_script("");
+  script.max_seq = 64;
+  const TestServer server(script,
+                          [](config::ServerConfig& config) { config.chat_max_tokens = 10; });
+  json request = {{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"temperature", 0}};
+  const auto usage = [&] {
+    return server.ask(post("/v1/chat/completions", request.dump())).parsed().at("usage");
+  };
+  EXPECT_EQ(usage().at("completion_tokens"), 10);
+  request["max_completion_tokens"] = 12;
+  EXPECT_EQ(usage().at("completion_tokens"), 12);
+  request["max_completion_tokens"] = 5000;
+  EXPECT_EQ(usage().at("total_tokens"), 64);
 }
 
 }  // namespace
