@@ -55,8 +55,8 @@ buildah "${storage[@]}" run "$container" -- id
 # shellcheck disable=SC2016  # Expanded in the container.
 buildah "${storage[@]}" run "$container" -- bash -c '
   spel serve --config /etc/spel/spel.json --host 127.0.0.1 --port 18980 2>/tmp/log & server=$!
-  for _ in {1..240}; do spel-healthy 18980 2>/dev/null && break; sleep 0.5; done
-  spel-healthy 18980 && echo healthy || { cat /tmp/log; exit 1; }
+  for _ in {1..240}; do spel health --port 18980 2>/dev/null && break; sleep 0.5; done
+  spel health --port 18980 && echo healthy || { cat /tmp/log; exit 1; }
   kill $server; wait $server; echo "exit status $?"'
 buildah "${storage[@]}" rm "$container" >/dev/null
 buildah "${storage[@]}" images

@@ -6,6 +6,7 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/system/system_error.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -109,6 +110,8 @@ std::optional<std::string> why_not_ready(const config::ServerConfig& config,
                     if (!line.starts_with(kReady)) {
                       why = "the answer is \"" + line + "\"";
                     }
+                  } catch (const boost::system::system_error& error) {
+                    why = error.code().message();
                   } catch (const std::exception& error) {
                     why = error.what();
                   }

@@ -79,33 +79,34 @@ class Pane {
       this.bars.append(svg("rect", { x: x + .1, y: top - accepted - 1, width: .8, height: .92, fill: accepted ? "var(--fix)" : "var(--edge)" }));
     });
   }
-  show() {
+  /// The receipt. `compared`: the gain is measured against a run of its own, and told there.
+  show(compared) {
     const s = this.last?.speculation;
     if (!s) return;
     const t = this.last.timings;
     const positions = s.accepted_by_position.slice(0, Math.max(1, s.k));
     const facts = [
-      ["tokens / s", fixed(t.predicted_per_second, 1)], ["first token", this.first === null ? "–" : `${(this.first - this.began).toFixed(0)} ms`],
+      ["tokens / s", fixed(t.predicted_per_second, 1)], ["first token", this.first === null ? none : `${(this.first - this.began).toFixed(0)} ms`],
       ["tokens", this.last.usage?.completion_tokens ?? t.predicted_n],
       ["target passes", s.rounds + s.ar_rounds],
-      ["alpha", s.proposed ? percent(s.alpha) : "–"],
+      ["alpha", s.proposed ? percent(s.alpha) : none],
       ["accepted / proposed", `${s.accepted} / ${s.proposed}`],
-      ["by position", s.proposed ? positions.join(" · ") : "–"],
+      ["by position", s.proposed ? positions.join(" · ") : none],
       ["c", fixed(s.c, 3)], ["v", fixed(s.v, 2)],
-      ["over plain", s.speedup === null || !s.proposed ? "–" : `${s.speedup.toFixed(2)}×`],
+      ...(compared ? [] : [["over plain", s.proposed ? fixed(s.speedup, 2, "×") : none]]),
       ["governor", s.draft_enabled ? `${s.governor}, K ${s.k}` : s.draft_reason || "off"],
       ["trips / resumes", `${s.trips} / ${s.resumes}`],
       ["prompt", `${t.prompt_n + t.cache_n} (${t.cache_n} reused)`],
     ];
     this.receipt.replaceChildren(...facts.map(([name, value]) => make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: value }))));
   }
-  async run_(path, body, signal) {
+  async run_(path, body, signal, { compared = false } = {}) {
     this.begin();
     try {
       const response = await call(path, { method: "POST", body, signal });
       for await (const chunk of events(response)) this.add(chunk);
       this.flush();
-      this.show();
+      this.show(compared);
       return true;
     } catch (error) {
       this.flush();

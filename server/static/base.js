@@ -11,10 +11,19 @@ const svg = (tag, attributes) => {
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   return node;
 };
-const fixed = (value, digits) => value === null || value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(digits);
-const percent = (value) => value === null || value === undefined ? "–" : `${(100 * value).toFixed(0)} %`;
+const none = "—";  // What is not known, or cannot be.
+const known = (value) => Number.isFinite(value);
+const fixed = (value, digits, unit = "") => known(value) ? value.toFixed(digits) + unit : none;
+const percent = (value) => known(value) ? `${(100 * value).toFixed(0)} %` : none;
 const bytes = (n) => n > 2 ** 30 ? `${(n / 2 ** 30).toFixed(2)} GiB` : n > 2 ** 20 ? `${(n / 2 ** 20).toFixed(0)} MiB` : `${(n / 2 ** 10).toFixed(0)} KiB`;
-const store = (area, name, value) => { try { if (value === undefined) return area.getItem(name) || ""; area.setItem(name, value); } catch { /* storage may be off */ } return ""; };
+/// Reads, or with a value writes, what this browser keeps. Where storage is off, even naming it throws.
+const store = (area, name, value) => {
+  try {
+    if (value === undefined) return window[area].getItem(name) || "";
+    window[area].setItem(name, value);
+  } catch { /* The page works without. */ }
+  return "";
+};
 
 // ---- Theme ---------------------------------------------------------------------------------------
 const darkScheme = matchMedia("(prefers-color-scheme: dark)");
@@ -24,18 +33,18 @@ function applyTheme(theme) {
   root.dataset.shade = (theme || (darkScheme.matches ? "dark" : "light"));
   $("theme").textContent = `Theme: ${theme || "system"}`;
 }
-let theme = store(localStorage, "theme");
+let theme = store("localStorage", "theme");
 applyTheme(theme);
 darkScheme.addEventListener("change", () => applyTheme(theme));
 $("theme").onclick = () => {
   theme = { "": "light", light: "dark", dark: "" }[theme];
-  store(localStorage, "theme", theme);
+  store("localStorage", "theme", theme);
   applyTheme(theme);
 };
 
 // ---- Talking to the server -----------------------------------------------------------------------
-$("key").value = store(sessionStorage, "key");
-$("key").onchange = () => { store(sessionStorage, "key", $("key").value.trim()); poll(); };
+$("key").value = store("sessionStorage", "key");
+$("key").onchange = () => { store("sessionStorage", "key", $("key").value.trim()); poll(); };
 const showKey = (open) => { $("key-box").hidden = !open; $("key-button").setAttribute("aria-expanded", String(open)); };
 $("key-button").onclick = () => { showKey($("key-box").hidden); if (!$("key-box").hidden) $("key").focus(); };
 
@@ -49,7 +58,7 @@ class ApiError extends Error {
 }
 async function call(path, { method = "GET", body, signal } = {}) {
   const headers = {};
-  const key = store(sessionStorage, "key");
+  const key = store("sessionStorage", "key");
   if (key) headers.Authorization = `Bearer ${key}`;
   if (body) headers["Content-Type"] = "application/json";
   const response = await fetch(path, { method, headers, body: body && JSON.stringify(body), signal });

@@ -2,7 +2,7 @@
 const kSamples = 120;
 const charts = {};
 function addChart(id, name, format, { floor = 0, ceiling, rule } = {}) {
-  const value = make("output", { id: `now-${id}`, textContent: "–" });
+  const value = make("output", { id: `now-${id}`, textContent: none });
   const low = make("span"), high = make("span");
   const plot = svg("svg", { viewBox: `0 0 ${kSamples - 1} 40`, preserveAspectRatio: "none", role: "img", "aria-label": `${name}, last two minutes` });
   const path = svg("path", { d: "" });
@@ -15,9 +15,9 @@ function addChart(id, name, format, { floor = 0, ceiling, rule } = {}) {
     series.push(sample);
     if (series.length > kSamples) series.shift();
     const shown = sample ?? (keep ? series.findLast((x) => x !== null) : null);
-    value.textContent = shown === null || shown === undefined ? "–" : format(shown);
-    const known = series.filter((x) => x !== null);
-    const top = Math.max(ceiling ?? 0, ...known, rule ?? 0, 1e-6) * (ceiling ? 1 : 1.1);
+    value.textContent = known(shown) ? format(shown) : none;
+    const values = series.filter((x) => x !== null);
+    const top = Math.max(ceiling ?? 0, ...values, rule ?? 0, 1e-6) * (ceiling ? 1 : 1.1);
     const y = (x) => (37 - 34 * (x - floor) / (top - floor)).toFixed(2);
     let d = "", open = false;
     series.forEach((x, i) => {
@@ -28,12 +28,11 @@ function addChart(id, name, format, { floor = 0, ceiling, rule } = {}) {
     });
     path.setAttribute("d", d);
     if (line) { line.setAttribute("y1", y(rule)); line.setAttribute("y2", y(rule)); }
-    low.textContent = known.length ? `low ${format(Math.min(...known))}` : "";
-    high.textContent = known.length ? `high ${format(Math.max(...known))}` : "";
+    low.textContent = values.length ? `low ${format(Math.min(...values))}` : "";
+    high.textContent = values.length ? `high ${format(Math.max(...values))}` : "";
   };
 }
 addChart("rate", "tokens / s", (x) => x.toFixed(x < 100 ? 1 : 0));
-addChart("speedup", "speedup, cost model", (x) => `${x.toFixed(2)}×`, { rule: 1 });
 addChart("k", "k", (x) => x.toFixed(1), { ceiling: 4 });
 addChart("alpha", "alpha", percent, { ceiling: 1 });
 addChart("c", "c", (x) => x.toFixed(3));
@@ -52,8 +51,6 @@ function sample(stats) {
     charts.alpha(alpha, true);
     charts.c(rounds ? s.c : null, true);
     charts.v(rounds ? s.v : null, true);
-    const modelled = rounds && proposed && s.c !== null && s.v !== null ? (1 + alpha * k) / ((k + 1) * s.c + s.v) : null;
-    charts.speedup(modelled, true);
   } else for (const push of Object.values(charts)) push(null, true);
   before = current;
 }
@@ -64,17 +61,17 @@ function facts(stats) {
     fact("weights", m.weights_dtype), fact("isa", `${c.isa}, ${c.kernel}`), fact("numerics", c.numerics), fact("governor", `${s.governor}, K ${s.k}`), fact("memory", bytes(stats.memory.resident_bytes)));
   $("load").textContent = `${r.running} of ${r.sequences} running, ${r.waiting} of ${r.queue} waiting`;
   $("foot").textContent = `SPEL ${stats.version}`;
-  $("max_tokens").max = m.max_seq;
+  boundTokens(m.max_seq - 1);  // The prompt has one at least.
 }
 const setState = (state) => { if ($("state").textContent !== state) { $("state").textContent = state; $("state").dataset.state = state; } };
-let timer = null, known = false;
+let timer = null, probed = false;
 async function poll() {
   try {
     const stats = await (await call("/v1/stats")).json();
     setState(stats.state);
     facts(stats);
     sample(stats);
-    if (!known) { known = true; probeNotes(); }
+    if (!probed) { probed = true; probeNotes(); }
   } catch (error) {
     before = null;
     setState(error.status === 503 ? "loading" : error.status === 401 ? "needs a key" : error.status ? `error ${error.status}` : "unreachable");

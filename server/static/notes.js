@@ -12,7 +12,7 @@ async function probeNotes() {
     const { data } = await (await call("/v1/notebanks")).json();
     $("nb-state").textContent = data.length ? data.map((b) => `${b.name}: ${b.notes} notes, ${bytes(b.bytes)}`).join("; ") : "no banks yet";
   } catch (error) {
-    $("nb-state").textContent = "–";
+    $("nb-state").textContent = none;
     notice(String(error), true);
   }
 }
@@ -35,7 +35,11 @@ $("nb-write").onclick = () => withNotes("nb-write", async () => {
   notice(`Kept ${answer.count} notes of ${answer.tokens} tokens in ${fixed(answer.seconds, 2)} s.${listed}`);
   await probeNotes();
 });
-$("nb-forget").onclick = () => withNotes("nb-forget", async () => {
+$("nb-forget").onclick = () => {
+  $("nb-sure-text").textContent = `Forget the bank "${$("nb-bank").value}" with all its notes? They cannot be brought back.`;
+  $("nb-sure").showModal();
+};
+$("nb-sure").onclose = () => $("nb-sure").returnValue === "forget" && withNotes("nb-forget", async () => {
   await call(bank(), { method: "DELETE" });
   for (const id of ["nb-written", "nb-found", "nb-pane"]) $(id).replaceChildren();
   notice(`Bank ${$("nb-bank").value} is gone, with all its notes.`);
@@ -55,6 +59,7 @@ async function showRead(read) {
 $("nb-replay").onclick = () => alone((signal) => withNotes("nb-replay", async () => {
   const pane = new Pane("Replayed answer");
   $("nb-pane").replaceChildren(pane.node);
+  reveal($("nb-asking"), pane.text);
   const okay = await pane.run_(`${bank()}/replay`, {
     prompt: $("nb-query").value, max_tokens: number("nb-tokens"), temperature: 0, top: number("nb-top"), ranker: $("nb-ranker").value,
     stream: true, return_token_ids: true, stream_options: { include_usage: true },

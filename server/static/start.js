@@ -5,6 +5,7 @@ for (let i = 0; i < 8; ++i) {
   $("legend").append(key);
 }
 $("prompt").value = examples.recall();
+recallFields();
 setPanes(new Pane("Answer"));
 writeCurl();
 poll();

@@ -50,6 +50,15 @@ export function namelessControls() {
     .map((node) => node.outerHTML.slice(0, 80));
 }
 
+/** Visible controls that are smaller than a finger needs. */
+export function smallTargets() {
+  return [...document.querySelectorAll("a, button, input, select, textarea, summary")]
+    .filter((node) => !node.matches(".skip") && node.checkVisibility())
+    .map((node) => [node, node.getBoundingClientRect()])
+    .filter(([, { width, height }]) => width < 44 || height < 44)
+    .map(([node, { width, height }]) => `${width.toFixed(0)} x ${height.toFixed(0)} ${node.outerHTML.slice(0, 60)}`);
+}
+
 /** Elements that reach beyond the right edge of the window. */
 export function overflowing() {
   const width = document.documentElement.clientWidth;
