@@ -127,7 +127,8 @@ distribution for any purpose with this notice:
 > {_WORDNET.replace(chr(10), chr(10) + "> ")}
 
 The modern English Bible in the mix is the public-domain World English Bible; what the model writes
-is not that text and must not be called so. The weights come under the licence of this repository.
+is not that text and must not be called so. The weights come under the licence of SPEL's
+repository: Apache-2.0, its file LICENSE.
 """
 
 
