@@ -1,6 +1,8 @@
 #include "config/describe.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "config/options.h"
 
@@ -16,9 +18,22 @@ std::string variables(const Option& option) {
   return names;
 }
 
+/// What most people ever set; help shows these first.
+constexpr std::array<std::string_view, 8> kUsual = {
+    "model", "host", "port", "sequences", "max_seq", "data_dir", "log_level", "api_keys_file"};
+
+bool is_usual(const Option& option) {
+  return std::find(kUsual.begin(), kUsual.end(), option.key) != kUsual.end();
+}
+
 std::string default_text(const Option& option) {
   const std::string text = option_text(ServerConfig(), option);
   return text.empty() ? "none" : text;
+}
+
+std::string help_of(const Option& option) {
+  return "  " + option.flag() + "\n      " + std::string(option.help) + "\n      " +
+         option.allowed() + "; default " + default_text(option) + "; " + variables(option) + "\n";
 }
 
 }  // namespace
@@ -26,18 +41,22 @@ std::string default_text(const Option& option) {
 std::string config_help() {
   std::string help =
       "Usage: spel serve [flags]\n\n"
-      "Flags are stronger than environment variables, these than the file, the file than the\n"
-      "defaults.\n\n"
+      "No flag is needed: the shipped model is served on http://127.0.0.1:8080. Flags are "
+      "stronger\n"
+      "than environment variables, these than the file, the file than the defaults.\n\n"
+      "Usual:\n"
       "  --config FILE\n"
       "      JSON file of settings, comments allowed; also SPEL_CONFIG_FILE\n"
       "  --print-config\n"
       "      Print the settings and where each came from, and exit\n"
       "  --config-table\n"
-      "      Print the settings as a Markdown table, and exit\n\n";
+      "      Print the settings as a Markdown table, and exit\n";
   for (const auto& option : option_table()) {
-    help += "  " + option.flag() + "\n      " + std::string(option.help) + "\n      " +
-            option.allowed() + "; default " + default_text(option) + "; " + variables(option) +
-            "\n";
+    help += is_usual(option) ? help_of(option) : "";
+  }
+  help += "\nAll others:\n";
+  for (const auto& option : option_table()) {
+    help += is_usual(option) ? "" : help_of(option);
   }
   return help;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config/base/error.h"
+#include "config/base/shipped_model.h"
 #include "config/config_file.h"
 #include "config/describe.h"
 #include "config/options.h"
@@ -99,11 +100,11 @@ void check_together(const ServerConfig& config) {
 }
 
 bool is_known_variable(std::string_view name) {
-  // Read by the command-line tools; harmless to a server.
-  constexpr std::array kOthers = {"SPEL_CONFIG",    "SPEL_CONFIG_FILE", "SPEL_D_MODEL",
-                                  "SPEL_N_LAYERS",  "SPEL_N_HEADS",     "SPEL_HEAD_DIM",
-                                  "SPEL_D_FF",      "SPEL_VOCAB",       "SPEL_ATTN_PERIOD",
-                                  "SPEL_DRAFT_MAP", "SPEL_BENCH_K",     "SPEL_VERIFY_TOL"};
+  // Read by the command-line tools and by ./run; harmless to a server.
+  constexpr std::array kOthers = {
+      "SPEL_CONFIG",   "SPEL_CONFIG_FILE", "SPEL_D_MODEL",   "SPEL_N_LAYERS",    "SPEL_N_HEADS",
+      "SPEL_HEAD_DIM", "SPEL_D_FF",        "SPEL_VOCAB",     "SPEL_ATTN_PERIOD", "SPEL_DRAFT_MAP",
+      "SPEL_BENCH_K",  "SPEL_VERIFY_TOL",  "SPEL_NO_INSTALL"};
   if (std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end()) {
     return true;
   }
@@ -183,6 +184,11 @@ LoadedConfig load_server_config(const std::vector<std::string>& arguments,
     if (const auto value = flags.values.find(option.key); value != flags.values.end()) {
       set_option(loaded.config, option, value->second, option.flag());
       source = "flag";
+    }
+  }
+  if (loaded.sources.at("model") == "default") {
+    if (const auto shipped = find_shipped_model()) {
+      loaded.config.model = *shipped;
     }
   }
   check_together(loaded.config);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/base/limits.h"
+#include "config/base/shipped_model.h"
 
 namespace spel::config {
 
@@ -25,7 +26,7 @@ struct ServerConfig {
   std::vector<std::string> allowed_hosts;  ///< Beside localhost, 127.0.0.1, [::1] and `host`.
 
   // The model and how it runs.
-  std::string model = "engine/models/spel-21m";
+  std::string model = kShippedModel;
   std::string name;  ///< The id clients see; empty: the model's own.
   std::string weights_dtype = "bf16";
   std::string numerics = "strict";

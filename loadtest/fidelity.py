@@ -277,7 +277,9 @@ def main() -> int:
     if options.json:
         figures = {name: getattr(tally, name) for name in Tally.__slots__}
         print(json.dumps({"seed": options.seed, "first": options.first, **figures}))
-    print(summary(tally), file=sys.stderr if options.json else sys.stdout)
+    shown = sys.stderr if options.json else sys.stdout
+    print(summary(tally), file=shown)
+    print("FAIL: answers differ" if tally.differences else "PASS: all answers equal", file=shown)
     return 1 if tally.differences else 0
 
 

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kUsage =
     "usage: spel bench [--model PATH | --config k=v,...] [--only NAME,...] [--quick] [--json]\n"
     "                  [--prompts FILE] [--temperature T] [--runs N]\n"
-    "  --model        SPEL_WEIGHTS or the shipped model if not given, else random weights\n"
+    "  --model        SPEL_MODEL or the shipped model if not given, else random weights\n"
     "  --config       random weights of this shape, e.g.\n"
     "                 d_model=1024,n_layers=16,n_heads=16,head_dim=64,d_ff=3072\n"
     "  --only         kernels, verify, plain, decode, rollback, prompts, scaled\n"

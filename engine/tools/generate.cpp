@@ -20,7 +20,7 @@ constexpr const char* kUsage =
     "usage: spel generate --prompt TEXT [--model PATH] [--max-tokens N] [--temperature T]\n"
     "                     [--seed N] [--k K] [--governor off|trip|adaptive] [--stop TEXT]\n"
     "                     [--weights-dtype bf16|f32] [--stats]\n"
-    "  --model        a model directory or SPELW001 file; SPEL_WEIGHTS or the shipped one if not\n"
+    "  --model        a model directory or SPELW001 file; SPEL_MODEL or the shipped one if not\n"
     "                 given\n"
     "  --max-tokens   128 if not given\n"
     "  --temperature  0 if not given: the most probable token each time\n"
@@ -140,7 +140,8 @@ void print_receipt(const FinishEvent& finish, bool whole, std::ostream& err) {
 int generate(const Options& options, ToolStreams streams) {
   const std::optional<std::string> prompt = options.value("prompt");
   if (!prompt || prompt->empty()) {
-    refuse("expected --prompt TEXT");
+    streams.err << "generate: expected --prompt TEXT\n" << kUsage;
+    return kToolBadUsage;
   }
   GenerationRequest request = request_from(options);
   const WeightsDtype dtype = parse_dtype(options.value("weights-dtype").value_or("bf16"));

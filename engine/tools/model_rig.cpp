@@ -9,11 +9,11 @@
 
 #include "config/base/error.h"
 #include "config/base/limits.h"
+#include "config/base/shipped_model.h"
 
 namespace spel::engine::tools {
 namespace {
 
-constexpr const char* kShippedModel = "engine/models/spel-21m";
 constexpr std::size_t kAsciiVocabulary = 128;
 
 const char* environment(const char* name) {
@@ -27,14 +27,12 @@ std::optional<std::filesystem::path> find_model(const Options& options) {
   if (const std::optional<std::string> path = options.value("model")) {
     return *path;
   }
-  if (const char* path = environment("SPEL_WEIGHTS")) {
-    return path;
+  for (const char* name : {"SPEL_MODEL", "SPEL_WEIGHTS"}) {
+    if (const char* path = environment(name)) {
+      return path;
+    }
   }
-  std::error_code ignored;  // Not there or not readable: then it is not what is meant.
-  if (std::filesystem::exists(kShippedModel, ignored)) {
-    return kShippedModel;
-  }
-  return std::nullopt;
+  return find_shipped_model();
 }
 
 std::size_t draft_threads_from_environment(std::size_t fallback) {

@@ -18,8 +18,8 @@
 
 namespace spel::engine::tools {
 
-/// The model a command line means: --model, else SPEL_WEIGHTS, else the shipped model if it lies
-/// under the working directory. nullopt if there is none.
+/// The model a command line means: --model, else SPEL_MODEL, else SPEL_WEIGHTS, else the shipped
+/// one. nullopt if there is none.
 [[nodiscard]] std::optional<std::filesystem::path> find_model(const Options& options);
 
 /// SPEL_DRAFT_THREADS, or `fallback`. Throws Error(kInvalidArgument) outside 1 … 6.

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kUsage =
     "usage: spel selftest [--model PATH] [--config KEY=N,...] [--only N[,N]]\n"
     "                     [--break N] [--random]\n"
-    "  --model   a model to test with besides random weights; SPEL_WEIGHTS or the shipped one if\n"
+    "  --model   a model to test with besides random weights; SPEL_MODEL or the shipped one if\n"
     "            not given\n"
     "  --config  random weights of this shape besides, as in d_model=1024,n_layers=16\n"
     "  --random  random weights only\n"

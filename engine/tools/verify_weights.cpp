@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <iomanip>
 #include <limits>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "engine/model/golden.h"
 #include "engine/model/weights.h"
 #include "engine/tools/golden_run.h"
+#include "engine/tools/model_rig.h"
 #include "engine/tools/options.h"
 #include "engine/tools/tool.h"
 
@@ -21,8 +23,9 @@ constexpr double kDefaultTolerance = 1e-3;
 constexpr double kMiB = 1024.0 * 1024.0;
 
 constexpr const char* kUsage =
-    "usage: spel verify-weights PATH [--config k=v,...] [--no-golden]\n"
-    "  PATH         a model directory or a SPELW001 file\n"
+    "usage: spel verify-weights [PATH] [--config k=v,...] [--no-golden]\n"
+    "  PATH         a model directory or a SPELW001 file; SPEL_MODEL or the shipped one if not\n"
+    "               given\n"
     "  --config     require these shape values, e.g. d_model=1024,n_layers=16\n"
     "  --no-golden  pass a model that has no golden logits to compare with\n"
     "Passes if the target's argmax agrees on all 16 golden tokens and its largest error is below\n"
@@ -84,10 +87,10 @@ double tolerance_from_environment() {
   return text == nullptr ? kDefaultTolerance : parse_positive(kToleranceVariable, text);
 }
 
-int verify(const Options& options, double tolerance, std::ostream& out) {
+int verify(const Options& options, const std::filesystem::path& path, double tolerance,
+           std::ostream& out) {
   // f32 holds every value exactly; bf16 would change nothing but the speed.
-  const std::shared_ptr<const ModelWeights> weights =
-      load_model(options.positional().front(), WeightsDtype::kF32);
+  const std::shared_ptr<const ModelWeights> weights = load_model(path, WeightsDtype::kF32);
   if (const std::optional<std::string> shape = options.value("config")) {
     require_shape(weights->config, *shape);
   }
@@ -123,11 +126,14 @@ int verify_weights_main(std::span<const std::string> args, ToolStreams streams) 
       return kToolOk;
     }
     const double tolerance = tolerance_from_environment();
-    if (options.positional().empty()) {
-      streams.err << "verify-weights: expected the path of a model\n" << kUsage;
+    const std::optional<std::filesystem::path> path =
+        options.positional().empty() ? find_model(options)
+                                     : std::filesystem::path(options.positional().front());
+    if (!path) {
+      streams.err << "verify-weights: no shipped model is here; give the path of one\n" << kUsage;
       return kToolBadUsage;
     }
-    return verify(options, tolerance, streams.out);
+    return verify(options, *path, tolerance, streams.out);
   } catch (const Error& error) {
     streams.err << "verify-weights: " << error.what() << "\n";
     return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;

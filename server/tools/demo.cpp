@@ -58,6 +58,7 @@ int run(std::span<const std::string> args, ToolStreams streams) {
     throw Error(ErrorCode::kInvalidArgument, "no model: give --model PATH");
   }
   std::ostream& out = streams.out;
+  out << "loading " << path->string() << std::endl;
   const auto weights = engine::load_model(*path, engine::WeightsDtype::kBf16);
   engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(), 1, 1, {});
   const auto tokenizer = engine::tools::tokenizer_for(weights->config);
@@ -66,6 +67,7 @@ int run(std::span<const std::string> args, ToolStreams streams) {
   LocalMemory memory(rig, *tokenizer, bank);
 
   const Haystack haystack = make_haystack(kCharacters, kFacts, 2, kSeed);
+  out << "reading a text of " << kCharacters << " characters and writing its notes" << std::endl;
   const auto written = memory.write(kBank, haystack.text, {});
   out << "wrote " << kCharacters << " characters: " << written.notes << " notes, "
       << bank.bank(kBank).bytes << " bytes; capture " << std::fixed << std::setprecision(3)
@@ -81,7 +83,8 @@ int run(std::span<const std::string> args, ToolStreams streams) {
 
   for (const PlantedFact& fact : haystack.facts) {
     const std::string query = fact.query();
-    out << "question " << query << " (planted: " << fact.value << " at " << fact.at << ")\n";
+    out << "question " << query << " (planted: " << fact.value << " at " << fact.at << ")"
+        << std::endl;
     // Branch: the query is read on the live state, which is then put back.
     const auto read = tokenizer->encode(query);
     (void)engine::tools::feed(*rig.target, *live, read, 128);

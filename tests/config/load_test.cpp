@@ -266,6 +266,21 @@ TEST(Config, HelpAndTableNameEveryOption) {
   }
 }
 
+TEST(Config, HelpBeginsWithTheUsualOptions) {
+  const std::string help = load({"--help"}).text;
+  const std::size_t others = help.find("\nAll others:\n");
+  ASSERT_NE(others, std::string::npos);
+  for (const char* flag : {"--model", "--host", "--port", "--sequences", "--max-seq", "--data-dir",
+                           "--log-level", "--api-keys-file"}) {
+    EXPECT_LT(help.find("\n  " + std::string(flag) + "\n"), others) << flag;
+  }
+  EXPECT_LT(others, help.find("\n  --json-depth\n"));
+}
+
+TEST(Config, TheVariableOfTheScriptIsNotCalledUnknown) {
+  EXPECT_TRUE(load({}, {{"SPEL_NO_INSTALL", "1"}}).warnings.empty());
+}
+
 TEST(Config, TheEnvironmentOfTheProcessIsReadByPrefix) {
   ASSERT_EQ(::setenv("SPEL_TEST_ONLY", "a=b", 1), 0);
   const Environment environment = process_environment();

@@ -205,6 +205,15 @@ TEST_F(Convert, VerifyingPassesTheShippedModel) {
   EXPECT_NE(out_.str().find("argmax=16/16"), std::string::npos) << out_.str();
 }
 
+TEST_F(Convert, VerifyingTakesTheModelOfTheEnvironmentWhereNoneIsNamed) {
+  ::setenv("SPEL_MODEL", path("none").c_str(), 1);
+  EXPECT_NE(run(tools::verify_weights_main, {}), 0);
+  EXPECT_NE(err_.str().find(path("none")), std::string::npos) << err_.str();
+  ::setenv("SPEL_MODEL", kShippedModel.c_str(), 1);
+  EXPECT_EQ(run(tools::verify_weights_main, {}), 0) << out_.str() << err_.str();
+  ::unsetenv("SPEL_MODEL");
+}
+
 TEST_F(Convert, VerifyingFailsOnWrongLogits) {
   GoldenLogits golden = tiny_golden(tiny_config());
   write_model(*random_source(tiny_config(), 7), golden, path("a.spelw"), ModelForm::kSpelw);

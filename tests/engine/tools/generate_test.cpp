@@ -53,6 +53,12 @@ TEST(Generate, AStopStringIsNotShown) {
   EXPECT_NE(run.err.find("finish stop"), std::string::npos) << run.err;
 }
 
+TEST(Generate, AloneSaysHowItIsUsed) {
+  const ToolRun run = run_tool(&generate_main, {});
+  EXPECT_EQ(run.status, kToolBadUsage);
+  EXPECT_NE(run.err.find("usage: spel generate --prompt TEXT"), std::string::npos) << run.err;
+}
+
 TEST(Generate, RefusesWhatItDoesNotUnderstand) {
   const std::vector<BadUsage> cases = {
       {{"--max-tokens", "4"}, "--prompt"},
