@@ -7,19 +7,36 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-_WARM_UP, _MEASURED = 2, 8
+from progress import duration, note
+
+_MEASURED = 8
+_SHARE = 0.15  # of the time given, at most, for measuring
 _MARGIN = 0.8  # optimiser, evaluation and the longer texts at the end are not in the measurement
 
 
 def tokens_for(
     minutes: float, plan: Path, step_tokens: int, one_step: Callable[[int], None]
 ) -> int:
-    """The budget that fits in ``minutes``; written to ``plan`` the first time, then read back."""
+    """The budget that fits in ``minutes``; written to ``plan`` the first time, then read back.
+
+    At least one step, however short the time. The first step of all is slower than the others and
+    counts only where there is no time for another.
+    """
     if not plan.exists():
-        for step in range(_WARM_UP + _MEASURED):
-            if step == _WARM_UP:
-                start = time.monotonic()
-            one_step(step)
-        rate = _MARGIN * _MEASURED * step_tokens / (time.monotonic() - start)
-        plan.write_text(json.dumps({"minutes": minutes, "total_tokens": int(rate * 60 * minutes)}))
+        note(f"measuring the speed: one step, and more within {duration(60 * minutes * _SHARE)}")
+        began = time.monotonic()
+        seconds = []
+        while len(seconds) <= _MEASURED:
+            start = time.monotonic()
+            one_step(len(seconds))
+            now = time.monotonic()
+            seconds.append(now - start)
+            note(f"  a step of {step_tokens:,} tokens takes {duration(seconds[-1])}")
+            if now - began > 60 * minutes * _SHARE:
+                break
+        warm = seconds[1:] or seconds
+        rate = _MARGIN * step_tokens * len(warm) / sum(warm)
+        left = 60 * minutes - (time.monotonic() - began)
+        tokens = max(step_tokens, int(rate * left))
+        plan.write_text(json.dumps({"minutes": minutes, "total_tokens": tokens}))
     return json.loads(plan.read_text())["total_tokens"]

@@ -29,6 +29,7 @@ from loss import distillation
 from notebank_data import NoteBankGenerator, NoteBankSpec
 from optim import Optimiser
 from params import Parameters, draft_from_target
+from progress import Progress, break_silence, note
 from train import Schedule
 
 _PRINTABLE = (32, 127)
@@ -196,7 +197,9 @@ class Distillation:
     def train(self) -> None:
         every = self.settings["evaluate_every"]
         log = (self.out / "draft-log.jsonl").open("a")
+        note(f"the draft: {self.total:,} tokens; checkpoints in {self.out}/draft-last.pt")
         print(json.dumps({"tokens": self.tokens} | self.agreement()), flush=True)
+        progress = Progress("draft", self.tokens, self.total)
         last_time, last_tokens, losses = time.monotonic(), self.tokens, []
         while self.tokens < self.total and not self.stopping:
             stage = self.schedule.stage(self.tokens)
@@ -207,6 +210,7 @@ class Distillation:
             losses.append(loss)
             before, self.tokens = self.tokens, self.tokens + count
             self.step += 1
+            progress.at(self.tokens)
             if self.tokens // every == before // every and self.tokens < self.total:
                 continue
             rate = (self.tokens - last_tokens) / (time.monotonic() - last_time)
@@ -247,6 +251,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
     set_threads(args.threads)
+    break_silence()
     run = Distillation(args)
     signal.signal(signal.SIGTERM, run.stop)
     signal.signal(signal.SIGINT, run.stop)

@@ -6,6 +6,8 @@
 # the trainer is meant to run next to other work.
 export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=20000000000 MALLOC_TOP_PAD_=268435456
 export GLIBC_TUNABLES=glibc.malloc.hugetlb=1 OMP_WAIT_POLICY=passive
+# The kernels are compiled with -ffast-math, which NumPy notices and need not mention.
+export PYTHONWARNINGS="ignore:The value of the smallest subnormal"
 if [ -z "${PYTHON:-}" ]; then
   for PYTHON in python3 /usr/bin/python3; do
     "$PYTHON" -c 'import torch, numpy' 2>/dev/null && break

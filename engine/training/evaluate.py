@@ -26,6 +26,7 @@ from model_directory import read_directory
 from notebank_data import NoteBankGenerator
 from params import Parameters
 from probes import exact_share, recall_rows
+from progress import break_silence, note
 
 # name: characters, keys, kind, digits of the key, sequences
 RECALL = {
@@ -54,6 +55,7 @@ def prose_losses(model, corpus: Corpus, rows: int, length: int) -> dict[str, flo
     """Nats per character on held-out text: the mix, and every source alone."""
     result = {}
     for source in (None, *corpus.names):
+        note(f"prose: {source or 'the mix'}")
         rng = np.random.default_rng(2024)
         count = rows if source is None else max(8, rows // 4)
         losses = []
@@ -70,6 +72,7 @@ def recall_shares(model, corpus: Corpus, scale: float) -> dict[str, dict]:
     result = {}
     for name, (length, keys, kind, width, count) in RECALL.items():
         count = max(4, round(count * scale))
+        note(f"recall: {name}, {count} texts")
         rows = recall_rows(corpus, count, length, keys, kind, width, seed=2024)
         batch = max(1, 8192 // length)
         result[name] = {
@@ -107,6 +110,7 @@ def acceptance_figures(
     }
     result = {}
     for name, (tokens, k, temperature) in jobs.items():
+        note(f"acceptance: {name}, {len(tokens)} prompts")
         found = measure(target, draft, tokens, 64, k, temperature)
         result[name] = found.summary() | {
             "prompts": len(tokens),
@@ -118,6 +122,7 @@ def acceptance_figures(
 def samples(target: Parameters, length: int, temperature: float) -> list[str]:
     texts = []
     for n, prompt in enumerate(_SAMPLE_PROMPTS):
+        note(f"sample: {prompt!r}")
         decoder = StepDecoder(target, 1, len(prompt) + length)
         logits = decoder.feed(_as_tokens([prompt]))
         out = []
@@ -143,6 +148,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
     set_threads(args.threads)
+    break_silence()
     config = json.loads(args.config.read_text())
     corpus = Corpus(args.data, config["data"]["mix"], config["data"]["held_out"])
     draft = None
@@ -155,6 +161,9 @@ def main() -> None:
     else:
         target, draft = load_pair(ModelConfig.load(args.config), args.target, args.draft)
     start = time.monotonic()
+    note(
+        "four parts: prose, recall, acceptance of the draft, samples; --scale 0.1 is a tenth of it"
+    )
     model = make_model(target, args.backend)
     figures: dict = {}
 

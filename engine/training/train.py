@@ -28,6 +28,9 @@ from notebank_data import ANSWER, NoteBankGenerator, NoteBankSpec
 from optim import Optimiser
 from params import Parameters
 from probes import recall_teacher_forced
+from progress import Progress, break_silence, free_memory_gb, note
+
+_STEP_GB = 9  # of the shipped configuration
 
 
 @dataclass
@@ -121,6 +124,7 @@ class Run:
         if args.minutes is not None:
             self._fit_to_minutes(args.minutes)
         self.schedule = Schedule(settings, self.total)
+        self._say_plan()
         rng = np.random.default_rng(7)
         self.held_out = torch.from_numpy(self.corpus.rows(rng, 24, 513, True).astype(np.int64))
         self.stopping = False
@@ -170,6 +174,14 @@ class Run:
         step_tokens = self.config["train"]["step_tokens"]
         self.total = tokens_for(minutes, self.out / "plan.json", step_tokens, one_step)
 
+    def _say_plan(self) -> None:
+        settings = self.config["train"]
+        steps = -(-(self.total - self.tokens) // settings["step_tokens"])
+        note(
+            f"the target: {self.total:,} tokens, {max(0, steps):,} steps to go; a checkpoint every "
+            f"{settings['evaluate_every']:,} tokens, when stopped, and at the end: {self.out}/last.pt"
+        )
+
     def _gradient(self, batch: Batch) -> torch.Tensor:
         logits, saved = self.model.forward(batch.tokens)
         _, d_logits, each = cross_entropy(logits, batch.targets, batch.weights)
@@ -185,6 +197,7 @@ class Run:
         log = (self.out / "log.jsonl").open("a")
         last_time, last_tokens = time.monotonic(), self.tokens
         prose, answers = [], []
+        progress = Progress("target", self.tokens, self.total)
         while self.tokens < self.total and not self.stopping:
             stage = self.schedule.stage(self.tokens)
             batch = self.batches.draw(stage, self.step)
@@ -194,6 +207,7 @@ class Run:
             self.model.refresh()
             before, self.tokens = self.tokens, self.tokens + batch.tokens.numel()
             self.step += 1
+            progress.at(self.tokens)
             if batch.prose_rows:
                 prose.append(each[: batch.prose_rows].mean().item())
             if batch.answers.any():
@@ -242,6 +256,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
     set_threads(args.threads)
+    break_silence()
+    note(f"memory: a step takes up to {_STEP_GB} GB; {free_memory_gb():.0f} GB are free")
     run = Run(args)
     signal.signal(signal.SIGTERM, run.stop)
     signal.signal(signal.SIGINT, run.stop)

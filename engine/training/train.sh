@@ -21,22 +21,36 @@ done
 . "$here/env.sh"
 name=$(basename "$config" .json)
 run=$work/$name data=$work/data
+say() { echo "==> $*" >&2; }
 share() { [ -z "$minutes" ] || awk "BEGIN { print \"--minutes\", $minutes * $1 }"; }
+# A short run writes less text and measures on fewer prompts: they take minutes of their own.
+rows=256 scale=1
+if [ -n "$minutes" ]; then
+  rows=$(awk "BEGIN { print $minutes < 20 ? 32 : 256 }")
+  scale=$(awk "BEGIN { s = $minutes / 120; print s > 1 ? 1 : s < 0.02 ? 0.02 : s }")
+fi
+say "plan: texts, target (65 % of the time), text by the target (10 %), draft (25 %), then export and"
+say "figures; ${minutes:+about $minutes minutes, }everything in $run; the same command goes on where it stopped"
 mkdir -p "$run"
 [ -f "$data/manifest.json" ] || "$PYTHON" "$here/prepare_data.py" --data "$data"
+say "1 of 4: the target"
 # shellcheck disable=SC2046  # share prints two words or none
 [ -f "$run/target.pt" ] || "$PYTHON" "$here/train.py" --config "$config" --data "$data" \
   --out "$run" $(share 0.65)
 [ -f "$run/target.pt" ] || { echo "stopped; run the same command to resume" >&2; exit 1; }
+say "2 of 4: text by the target"
+# shellcheck disable=SC2046
 [ -f "$run/rollouts.pt" ] || "$PYTHON" "$here/rollouts.py" --config "$config" --data "$data" \
-  --target "$run/target.pt" --out "$run/rollouts.pt"
+  --target "$run/target.pt" --out "$run/rollouts.pt" --rows "$rows" $(share 0.1)
+say "3 of 4: the draft"
 # shellcheck disable=SC2046
 [ -f "$run/draft.pt" ] || "$PYTHON" "$here/distill.py" --config "$config" --data "$data" \
   --target "$run/target.pt" --rollouts "$run/rollouts.pt" --out "$run" $(share 0.25)
 [ -f "$run/draft.pt" ] || { echo "stopped; run the same command to resume" >&2; exit 1; }
+say "4 of 4: export and figures"
 "$PYTHON" "$here/export.py" --config "$config" --target "$run/target.pt" --draft "$run/draft.pt" \
   --out "$run/model"
 "$PYTHON" "$here/plot_curves.py" --run "$run" --out "$run/curves.png" || true
 "$PYTHON" "$here/evaluate.py" --config "$config" --data "$data" --model "$run/model" \
-  --out "$run/figures.json"
-echo "model directory: $run/model"
+  --out "$run/figures.json" --scale "$scale"
+say "model directory: $run/model (./run serve --model $run/model)"
