@@ -102,8 +102,8 @@ void OutputFile::commit() {
   flush_parent(path_);
 }
 
-OutputDirectory::OutputDirectory(std::filesystem::path target)
-    : target_(without_trailing_slash(std::move(target))) {
+OutputDirectory::OutputDirectory(const std::filesystem::path& target)
+    : target_(without_trailing_slash(target)) {
   std::error_code error;
   const auto type = std::filesystem::symlink_status(target_, error).type();
   if (type != std::filesystem::file_type::not_found &&

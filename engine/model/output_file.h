@@ -34,7 +34,7 @@ class OutputFile {
 /// exist, or be an empty directory.
 class OutputDirectory {
  public:
-  explicit OutputDirectory(std::filesystem::path target);
+  explicit OutputDirectory(const std::filesystem::path& target);
   ~OutputDirectory();
   OutputDirectory(const OutputDirectory&) = delete;
   OutputDirectory& operator=(const OutputDirectory&) = delete;
