@@ -166,16 +166,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="spel-dashboard-") as name:
         folder = Path(name)
         with (
-            LocalServer(options.server, options.model, folder / "server.log", []) as url,
-            Prometheus(url.removeprefix("http://"), folder) as prometheus,
+            LocalServer(options.server, options.model, folder / "server.log", []) as server,
+            Prometheus(server.url.removeprefix("http://"), folder) as prometheus,
         ):
             since = time.time()
-            load = [sys.executable, str(ROOT / "loadtest/load.py"), "smoke", "--base-url", url]
-            load += ["--seconds", f"{options.seconds}", "--out", name]
+            load = [sys.executable, str(ROOT / "loadtest/load.py"), "smoke"]
+            load += ["--base-url", server.url, "--seconds", f"{options.seconds}", "--out", name]
             # Whether the load passed its thresholds is another test's question.
             subprocess.run(load, check=False, stdout=subprocess.DEVNULL)
             # The load wrote its bank before the first scrape, where no rate can see it.
-            write_note(url)
+            write_note(server.url)
             time.sleep(_SCRAPES_SECONDS)
             faults = check_variables(prometheus) + check_rules(prometheus)
             faults += check_queries(prometheus, since)
