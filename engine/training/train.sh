@@ -26,8 +26,8 @@ share() { [ -z "$minutes" ] || awk "BEGIN { print \"--minutes\", $minutes * $1 }
 # A short run writes less text and measures on fewer prompts: they take minutes of their own.
 rows=256 scale=1
 if [ -n "$minutes" ]; then
-  rows=$(awk "BEGIN { print $minutes < 20 ? 32 : 256 }")
-  scale=$(awk "BEGIN { s = $minutes / 120; print s > 1 ? 1 : s < 0.02 ? 0.02 : s }")
+  rows=$(awk "BEGIN { print ($minutes < 20 ? 32 : 256) }")
+  scale=$(awk "BEGIN { s = $minutes / 120; print (s > 1 ? 1 : s < 0.02 ? 0.02 : s) }")
 fi
 say "plan: texts, target (65 % of the time), text by the target (10 %), draft (25 %), then export and"
 say "figures; ${minutes:+about $minutes minutes, }everything in $run; the same command goes on where it stopped"
