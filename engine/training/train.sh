@@ -23,14 +23,14 @@ name=$(basename "$config" .json)
 run=$work/$name data=$work/data
 say() { echo "==> $*" >&2; }
 share() { [ -z "$minutes" ] || awk "BEGIN { print \"--minutes\", $minutes * $1 }"; }
-# A short run writes less text and measures on fewer prompts: they take minutes of their own.
-rows=256 scale=1
-if [ -n "$minutes" ]; then
-  rows=$(awk "BEGIN { print ($minutes < 20 ? 32 : 256) }")
-  scale=$(awk "BEGIN { s = $minutes / 120; print (s > 1 ? 1 : s < 0.02 ? 0.02 : s) }")
+# The text at once and the figures take minutes of their own: a short run has less of the one and none
+# of the other.
+rows=256 figures=yes
+if [ -n "$minutes" ] && awk "BEGIN { exit !($minutes < 60) }"; then
+  rows=32 figures=
 fi
-say "plan: texts, target (65 % of the time), text by the target (10 %), draft (25 %), then export and"
-say "figures; ${minutes:+about $minutes minutes, }everything in $run; the same command goes on where it stopped"
+say "plan: texts, target (65 % of the time), text by the target (10 %), draft (25 %), then export;"
+say "${minutes:+about $minutes minutes, }everything in $run; the same command goes on where it stopped"
 mkdir -p "$run"
 [ -f "$data/manifest.json" ] || "$PYTHON" "$here/prepare_data.py" --data "$data"
 say "1 of 4: the target"
@@ -47,10 +47,15 @@ say "3 of 4: the draft"
 [ -f "$run/draft.pt" ] || "$PYTHON" "$here/distill.py" --config "$config" --data "$data" \
   --target "$run/target.pt" --rollouts "$run/rollouts.pt" --out "$run" $(share 0.25)
 [ -f "$run/draft.pt" ] || { echo "stopped; run the same command to resume" >&2; exit 1; }
-say "4 of 4: export and figures"
+say "4 of 4: export${figures:+ and figures}"
 "$PYTHON" "$here/export.py" --config "$config" --target "$run/target.pt" --draft "$run/draft.pt" \
   --out "$run/model"
 "$PYTHON" "$here/plot_curves.py" --run "$run" --out "$run/curves.png" || true
-"$PYTHON" "$here/evaluate.py" --config "$config" --data "$data" --model "$run/model" \
-  --out "$run/figures.json" --scale "$scale"
+if [ -n "$figures" ]; then
+  "$PYTHON" "$here/evaluate.py" --config "$config" --data "$data" --model "$run/model" \
+    --out "$run/figures.json"
+else
+  say "its figures, some minutes: ./run eval-model --config $config --data $data \\
+    --model $run/model --scale 0.1"
+fi
 say "model directory: $run/model (./run serve --model $run/model)"

@@ -249,7 +249,7 @@ TEST(NoteBankReplay, StreamsTheSameText) {
   body["stream"] = true;
   const Streamed streamed = parse_stream(server.post_json("/v1/notebanks/facts/replay", body).body);
   EXPECT_TRUE(streamed.done);
-  EXPECT_EQ(streamed.text, whole["choices"][0]["text"]);
+  EXPECT_EQ(streamed.text, whole["choices"][0]["text"].get<std::string>());
   ASSERT_FALSE(streamed.chunks.empty());
   const json& last = streamed.chunks.back();
   EXPECT_THAT(violations("CompletionChunk", last), IsEmpty());
