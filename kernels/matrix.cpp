@@ -89,7 +89,7 @@ Int8Matrix::Int8Matrix(std::span<const std::int8_t> values, std::span<const floa
   for (std::size_t r = 0; r < rows; ++r) {
     std::byte* panel = packed_.data() + r / kRows * groups * kGroupBytes;
     for (std::size_t k = 0; k < cols; ++k) {
-      const auto value = static_cast<int>(values[r * cols + k]);
+      const std::int8_t value = values[r * cols + k];
       if (value < -127) {
         throw Error(ErrorCode::kInvalidArgument, "int8 weights: -128 is outside [-127, 127]");
       }

@@ -126,7 +126,7 @@ std::vector<float> dequantize_int8(const Int8Rows& rows, std::size_t cols) {
     const float scale = rows.scales[r];
     const float largest = largest_latent(scale);
     for (std::size_t i = r * cols; i < (r + 1) * cols; ++i) {
-      const int code = static_cast<int>(rows.values[i]);
+      const std::int8_t code = rows.values[i];
       const float magnitude =
           std::abs(code) == 127 ? largest : static_cast<float>(std::abs(code)) * scale;
       out[i] = code < 0 ? -magnitude : magnitude;
