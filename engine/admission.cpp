@@ -48,6 +48,12 @@ EngineConfig checked_config(const EngineConfig& config, const CausalModel& targe
   return config;
 }
 
+void check_tokenizer(const Tokenizer& tokenizer, const CausalModel& target) {
+  require(tokenizer.vocab_size() == target.vocab_size(),
+          "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
+              " tokens, the model's vocabulary " + std::to_string(target.vocab_size()));
+}
+
 void check_request(const GenerationRequest& request, const TokenStream& stream,
                    const EngineConfig& config, const CausalModel& target) {
   require(stream.capacity() > config.k_max,

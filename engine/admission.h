@@ -8,12 +8,16 @@
 #include "engine/model/causal_model.h"
 #include "engine/request.h"
 #include "engine/token_stream.h"
+#include "engine/tokenizer.h"
 
 namespace spel::engine {
 
 /// `config`, if its largest step fits the models' passes. `draft` may be null.
 [[nodiscard]] EngineConfig checked_config(const EngineConfig& config, const CausalModel& target,
                                           const CausalModel* draft);
+
+/// The tokens of the model and of the tokenizer are the same ones.
+void check_tokenizer(const Tokenizer& tokenizer, const CausalModel& target);
 
 /// Also that `stream` can hold the tokens of one round.
 void check_request(const GenerationRequest& request, const TokenStream& stream,

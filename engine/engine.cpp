@@ -42,6 +42,7 @@ class Engine::Impl {
         stepper_(checked_config(config_, *target_, draft_.get()), *target_, draft_.get(),
                  *tokenizer_),
         captures_(dynamic_cast<HybridCausalModel*>(target_.get())) {
+    check_tokenizer(*tokenizer_, *target_);
     state_bytes_ = captures_.state_bytes();
     for (std::size_t i = 0; i < config_.sequences; ++i) {
       sequences_.push_back(std::make_unique<Sequence>(*target_, draft_.get(), config_.k_max));

@@ -10,24 +10,30 @@
 namespace spel::engine {
 namespace {
 
-constexpr std::size_t kAsciiCodes = 128;
+/// The bytes of token `id`; none where the table ends, so that no id reads past it.
+std::string_view bytes_in(const std::vector<std::string>& table, TokenId id) {
+  return id >= 0 && static_cast<std::size_t>(id) < table.size()
+             ? std::string_view(table[static_cast<std::size_t>(id)])
+             : std::string_view();
+}
 
 class AsciiTokenizer final : public Tokenizer {
  public:
-  AsciiTokenizer() {
-    for (std::size_t code = 0; code < kAsciiCodes; ++code) {
-      bytes_[code] = static_cast<char>(code);
+  explicit AsciiTokenizer(std::optional<TokenId> eos) : eos_(eos) {
+    tokens_.reserve(kAsciiTokens);
+    for (std::size_t code = 0; code < kAsciiTokens; ++code) {
+      tokens_.emplace_back(1, static_cast<char>(code));
     }
   }
 
-  [[nodiscard]] std::size_t vocab_size() const override { return kAsciiCodes; }
+  [[nodiscard]] std::size_t vocab_size() const override { return kAsciiTokens; }
 
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const override {
     std::vector<TokenId> tokens;
     tokens.reserve(text.size());
     for (std::size_t i = 0; i < text.size(); ++i) {
       const auto code = static_cast<unsigned char>(text[i]);
-      if (code >= kAsciiCodes) {
+      if (code >= kAsciiTokens) {
         std::array<char, 8> hex{};
         std::snprintf(hex.data(), hex.size(), "0x%02X", code);
         throw Error(ErrorCode::kInvalidArgument,
@@ -40,13 +46,14 @@ class AsciiTokenizer final : public Tokenizer {
   }
 
   [[nodiscard]] std::string_view bytes(TokenId token) const override {
-    return {&bytes_[static_cast<std::size_t>(token)], 1};
+    return bytes_in(tokens_, token);
   }
   [[nodiscard]] std::optional<TokenId> bos() const override { return std::nullopt; }
-  [[nodiscard]] std::optional<TokenId> eos() const override { return std::nullopt; }
+  [[nodiscard]] std::optional<TokenId> eos() const override { return eos_; }
 
  private:
-  std::array<char, kAsciiCodes> bytes_{};
+  std::vector<std::string> tokens_;
+  std::optional<TokenId> eos_;
 };
 
 class ListTokenizer final : public Tokenizer {
@@ -80,7 +87,7 @@ class ListTokenizer final : public Tokenizer {
   }
 
   [[nodiscard]] std::string_view bytes(TokenId token) const override {
-    return tokens_[static_cast<std::size_t>(token)];
+    return bytes_in(tokens_, token);
   }
   [[nodiscard]] std::optional<TokenId> bos() const override { return std::nullopt; }
   [[nodiscard]] std::optional<TokenId> eos() const override { return eos_; }
@@ -92,7 +99,9 @@ class ListTokenizer final : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> make_ascii_tokenizer() { return std::make_unique<AsciiTokenizer>(); }
+std::unique_ptr<Tokenizer> make_ascii_tokenizer(std::optional<TokenId> eos) {
+  return std::make_unique<AsciiTokenizer>(eos);
+}
 
 std::unique_ptr<Tokenizer> make_list_tokenizer(std::vector<std::string> tokens,
                                                std::optional<TokenId> eos) {

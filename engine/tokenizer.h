@@ -21,14 +21,19 @@ class Tokenizer {
   /// Throws Error(kInvalidArgument) naming the byte offset of the first character that has no
   /// token.
   [[nodiscard]] virtual std::vector<TokenId> encode(std::string_view text) const = 0;
-  /// The bytes of one token, possibly part of a UTF-8 character. `token` must be in range.
+  /// The bytes of one token, possibly part of a UTF-8 character; none for an id that is not one.
   [[nodiscard]] virtual std::string_view bytes(TokenId token) const = 0;
   [[nodiscard]] virtual std::optional<TokenId> bos() const = 0;
+  /// The token that ends an answer, unless the request ignores it.
   [[nodiscard]] virtual std::optional<TokenId> eos() const = 0;
 };
 
-/// One token per ASCII code: id = code, 0 … 127. No BOS, no EOS.
-[[nodiscard]] std::unique_ptr<Tokenizer> make_ascii_tokenizer();
+/// Tokens of the ASCII tokenizer.
+inline constexpr std::size_t kAsciiTokens = 128;
+
+/// One token per ASCII code: id = code, 0 … 127. No BOS.
+[[nodiscard]] std::unique_ptr<Tokenizer> make_ascii_tokenizer(
+    std::optional<TokenId> eos = std::nullopt);
 
 /// Tokens given as byte strings; encode() takes the longest match at each place. For tests and for
 /// small fixed vocabularies.

@@ -18,8 +18,8 @@ struct Backend {
   std::uint64_t parameters = 0;
   std::uint64_t draft_parameters = 0;  ///< 0: no draft model.
   std::uint64_t weight_bytes = 0;
-  std::string weights_dtype;
-  std::string fingerprint;  ///< Of the weights: the model's identity.
+  std::string weights_dtype;  ///< In memory: "bf16", "f32" or "bf16 and f32".
+  std::string fingerprint;    ///< Of the weights: the model's identity.
   std::string isa;
   std::string kernel;
   std::string numerics;

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "config/base/error.h"
+#include "engine/assembled_model.h"
 #include "engine/model/forward.h"
-#include "engine/model/weights.h"
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
 
@@ -25,14 +25,6 @@ struct Rig {
   kernels::ThreadPool target_pool;
   kernels::ThreadPool draft_pool;
 };
-
-std::shared_ptr<const engine::Tokenizer> make_tokenizer(const engine::ModelConfig& model) {
-  if (model.tokenizer == "ascii") {
-    return engine::make_ascii_tokenizer();
-  }
-  throw Error(ErrorCode::kCorrupt,
-              "tokenizer \"" + model.tokenizer + "\" is not one this build knows: ascii");
-}
 
 const kernels::Kernels& select_kernels(const config::ServerConfig& config) {
   return kernels::Kernels::select(config.isa == "auto" ? std::nullopt
@@ -58,6 +50,19 @@ std::uint64_t dense_bytes(const engine::ModelWeights& weights) {
              layer.down.packed().size();
   }
   return bytes;
+}
+
+/// How the target's matrices lie in memory: those that bf16 cannot hold exactly stay f32, whatever
+/// was asked for.
+std::string held_dtype(const engine::ModelWeights& weights) {
+  std::set<kernels::DenseType> types{weights.shared.lm_head.type()};
+  for (const engine::TargetLayer& layer : weights.target) {
+    types.insert({layer.qkv.type(), layer.out.type(), layer.gate_up.type(), layer.down.type()});
+  }
+  if (types.size() > 1) {
+    return "bf16 and f32";
+  }
+  return types.contains(kernels::DenseType::kBf16) ? "bf16" : "f32";
 }
 
 engine::EngineConfig engine_config(const config::ServerConfig& config) {
@@ -99,7 +104,7 @@ std::size_t physical_cores() {
 std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) {
   const auto dtype =
       config.weights_dtype == "f32" ? engine::WeightsDtype::kF32 : engine::WeightsDtype::kBf16;
-  const auto weights = engine::load_model(config.model, dtype);
+  const auto [weights, tokenizer] = engine::assemble_model(config.model, dtype);
   const engine::ModelConfig& shape = weights->config;
 
   auto backend = std::make_unique<Backend>();
@@ -110,7 +115,7 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
   backend->parameters = shape.target_parameters();
   backend->draft_parameters = weights->draft.empty() ? 0 : shape.draft_parameters();
   backend->weight_bytes = dense_bytes(*weights);
-  backend->weights_dtype = config.weights_dtype;
+  backend->weights_dtype = held_dtype(*weights);
   backend->fingerprint = "spel-" + weights->sha256.substr(0, 12);
   backend->numerics = config.numerics;
   backend->target_threads = config.target_threads == 0 ? physical_cores() : config.target_threads;
@@ -135,8 +140,8 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
     draft = engine::make_draft_model(weights, kernels, rig->draft_pool, options);
   }
   backend->resources = std::move(rig);
-  backend->engine = std::make_unique<engine::Engine>(batch, std::move(target), std::move(draft),
-                                                     make_tokenizer(shape));
+  backend->engine =
+      std::make_unique<engine::Engine>(batch, std::move(target), std::move(draft), tokenizer);
   if (backend->engine->capture_shape().channels > 0) {
     backend->notes =
         std::make_unique<NoteService>(*backend->engine, config.data_dir, weights->sha256);

@@ -160,7 +160,8 @@ class DirectorySource final : public ModelSource {
   explicit DirectorySource(const ModelDirectoryBytes& files, std::vector<MappedFile> mapped = {})
       : mapped_(std::move(mapped)),
         file_bytes_(files.config.size() + files.target.size() + files.draft.size()),
-        config_(parse_config_json(as_text(files.config), files.prefix + kConfigName)),
+        config_text_(as_text(files.config)),
+        config_(parse_config_json(config_text_, files.prefix + kConfigName)),
         target_(files.target, files.prefix + kTargetName),
         draft_(files.draft, files.prefix + kDraftName) {
     const TensorLayout layout = tensor_layout(config_);
@@ -177,6 +178,10 @@ class DirectorySource final : public ModelSource {
   [[nodiscard]] const std::optional<GoldenLogits>& golden() const override { return golden_; }
   [[nodiscard]] const std::string& sha256() const override { return sha256_; }
   [[nodiscard]] std::uint64_t file_bytes() const override { return file_bytes_; }
+  [[nodiscard]] std::optional<DirectoryTexts> texts() const override {
+    return DirectoryTexts{std::string(config_text_), std::string(target_.header()),
+                          std::string(draft_.header())};
+  }
 
   void read(const TensorSpec& tensor, std::span<float> out) const override {
     if (!tensor.in_draft) {
@@ -222,11 +227,12 @@ class DirectorySource final : public ModelSource {
       }
       require_sums(as_text(*files.sums), read, files.prefix);
     }
-    return sha256_hex(sums_text({config, target, draft}));
+    return identity_of(config, target, draft);
   }
 
   std::vector<MappedFile> mapped_;  ///< What the views below point into.
   std::uint64_t file_bytes_;
+  std::string_view config_text_;
   ModelConfig config_;
   SafetensorsView target_;
   SafetensorsView draft_;

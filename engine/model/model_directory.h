@@ -30,8 +30,9 @@ struct ModelDirectoryBytes {
 /// The same over bytes in memory.
 [[nodiscard]] std::unique_ptr<ModelSource> parse_model_directory(const ModelDirectoryBytes& files);
 
-/// Writes a directory that must not exist yet, with SHA256SUMS. A target matrix is stored as BF16
-/// where that loses nothing, else as F32. `golden` replaces the source's own. On failure nothing is
+/// Writes a directory that must not exist yet, with SHA256SUMS: byte for byte the one `source` was
+/// made from, if it has the texts of one; else a target matrix is stored as BF16 where that loses
+/// nothing, else as F32. `golden` replaces the source's own. On failure nothing is
 /// left behind.
 void write_model_directory(const ModelSource& source, const std::optional<GoldenLogits>& golden,
                            const std::filesystem::path& path);

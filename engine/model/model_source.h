@@ -17,6 +17,13 @@
 
 namespace spel::engine {
 
+/// What the files of a model directory hold beside the values.
+struct DirectoryTexts {
+  std::string config;         ///< config.json
+  std::string target_header;  ///< The JSON header of model.safetensors, padding included.
+  std::string draft_header;   ///< That of draft.safetensors.
+};
+
 /// A source that exists is good: its shape has been validated, every size checked and every value
 /// found finite before the constructor returned, without copying a weight. Immutable; safe from any
 /// thread.
@@ -29,6 +36,8 @@ class ModelSource {
   /// Hexadecimal identity of the weights.
   [[nodiscard]] virtual const std::string& sha256() const = 0;
   [[nodiscard]] virtual std::uint64_t file_bytes() const = 0;
+  /// Those of the directory it is, or was made from; none if it knows of none.
+  [[nodiscard]] virtual std::optional<DirectoryTexts> texts() const { return std::nullopt; }
 
   /// The values of one tensor of tensor_layout(config()), row-major. For a quantised draft matrix
   /// these are latents: values that quantise to what read_int8() or read_ternary() return.

@@ -1,6 +1,7 @@
 #include "engine/model/output_file.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -43,8 +44,29 @@ void flush_parent(const std::filesystem::path& path) {
   }
 }
 
-void rename_into_place(const std::filesystem::path& from, const std::filesystem::path& to) {
+[[noreturn]] void refuse_existing(const std::filesystem::path& path) {
+  throw Error(ErrorCode::kInvalidArgument,
+              path.string() + " exists; expected a new name (--force replaces a file)");
+}
+
+bool is_taken(const std::filesystem::path& path) {
+  std::error_code ignored;  // What cannot be looked at cannot be created either, and says why.
+  return std::filesystem::symlink_status(path, ignored).type() !=
+         std::filesystem::file_type::not_found;
+}
+
+void rename_into_place(const std::filesystem::path& from, const std::filesystem::path& to,
+                       Existing existing = Existing::kReplace) {
   std::error_code error;
+  if (existing == Existing::kKeep) {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
+      return;
+    }
+    // A file system that cannot promise it gets the next best thing.
+    if (errno == EEXIST || is_taken(to)) {
+      refuse_existing(to);
+    }
+  }
   std::filesystem::rename(from, to, error);
   if (error) {
     fail(to, "put in place", error.value());
@@ -53,7 +75,11 @@ void rename_into_place(const std::filesystem::path& from, const std::filesystem:
 
 }  // namespace
 
-OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
+OutputFile::OutputFile(std::filesystem::path path, Existing existing)
+    : path_(std::move(path)), existing_(existing) {
+  if (existing_ == Existing::kKeep && is_taken(path_)) {
+    refuse_existing(path_);
+  }
   std::string name = template_beside(path_);
   fd_ = ::mkostemp(name.data(), O_CLOEXEC);
   if (fd_ < 0) {
@@ -97,7 +123,7 @@ void OutputFile::commit() {
   if (::close(std::exchange(fd_, -1)) != 0) {
     fail(path_, "close", errno);
   }
-  rename_into_place(temporary_, path_);
+  rename_into_place(temporary_, path_, existing_);
   temporary_.clear();
   flush_parent(path_);
 }

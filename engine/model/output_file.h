@@ -8,12 +8,16 @@
 
 namespace spel::engine {
 
+/// What becomes of a file that is at the place already.
+enum class Existing { kReplace, kKeep };
+
 /// Written under a temporary name beside the target; commit() flushes to the disk and renames.
 /// Without commit() the destructor removes what was written. Throws Error(kIo) with the system's
 /// words. Not thread-safe.
 class OutputFile {
  public:
-  explicit OutputFile(std::filesystem::path path);
+  /// kKeep: throws Error(kInvalidArgument), here or in commit(), if there is anything at the path.
+  explicit OutputFile(std::filesystem::path path, Existing existing = Existing::kReplace);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -21,11 +25,11 @@ class OutputFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
   void write(std::span<const float> values) { write(std::as_bytes(values)); }
-  /// Replaces whatever was at the path.
   void commit();
 
  private:
   std::filesystem::path path_;
+  Existing existing_;
   std::filesystem::path temporary_;
   int fd_ = -1;
 };

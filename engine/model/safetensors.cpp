@@ -186,6 +186,7 @@ SafetensorsView::SafetensorsView(std::span<const std::byte> bytes, std::string s
   const auto header_bytes = static_cast<std::size_t>(header_size);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefixBytes,
                               header_bytes);
+  header_ = text;
   const std::span<const std::byte> data = bytes.subspan(kPrefixBytes + header_bytes);
   std::vector<Entry> entries = read_entries(text, source_);
   check_cover(entries, data.size(), source_);
@@ -207,8 +208,8 @@ const TensorView* SafetensorsView::find(std::string_view name) const {
   return at != tensors_.end() && at->name == name ? &*at : nullptr;
 }
 
-std::string safetensors_header(const std::vector<TensorHeader>& tensors,
-                               std::string_view model_name) {
+std::string safetensors_json(const std::vector<TensorHeader>& tensors,
+                             std::string_view model_name) {
   std::string json = R"({"__metadata__":{"format":"pt","model":)" + json_quoted(model_name) + "}";
   std::uint64_t offset = 0;
   for (const TensorHeader& tensor : tensors) {
@@ -226,10 +227,35 @@ std::string safetensors_header(const std::vector<TensorHeader>& tensors,
   }
   json += "}";
   json.append((kAlignment - json.size() % kAlignment) % kAlignment, ' ');
+  return json;
+}
+
+std::string safetensors_length(std::string_view json) {
   const std::uint64_t size = json.size();
   std::string out(kPrefixBytes, '\0');
   std::memcpy(out.data(), &size, kPrefixBytes);
-  return out + json;
+  return out;
+}
+
+std::string safetensors_header(const std::vector<TensorHeader>& tensors,
+                               std::string_view model_name) {
+  const std::string json = safetensors_json(tensors, model_name);
+  return safetensors_length(json) + json;
+}
+
+std::vector<TensorHeader> tensors_in_header(std::string_view json, const std::string& source) {
+  std::vector<Entry> entries = read_entries(json, source);
+  std::uint64_t size = 0;
+  for (const Entry& entry : entries) {
+    size = std::max(size, entry.end);
+  }
+  check_cover(entries, size, source);
+  std::vector<TensorHeader> tensors;
+  tensors.reserve(entries.size());
+  for (Entry& entry : entries) {
+    tensors.push_back(std::move(entry.header));
+  }
+  return tensors;
 }
 
 }  // namespace spel::engine

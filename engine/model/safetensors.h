@@ -39,9 +39,12 @@ class SafetensorsView {
   /// nullptr if there is no tensor of that name.
   [[nodiscard]] const TensorView* find(std::string_view name) const;
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
+  /// The JSON, padding included.
+  [[nodiscard]] std::string_view header() const noexcept { return header_; }
 
  private:
   std::string source_;
+  std::string_view header_;
   std::vector<TensorView> tensors_;  ///< Sorted by name.
 };
 
@@ -54,8 +57,17 @@ struct TensorHeader {
   [[nodiscard]] std::uint64_t data_bytes() const;
 };
 
-/// The length prefix and the JSON header, padded to 8 bytes, for tensors written one after another.
+/// The JSON header, padded to 8 bytes, for tensors written one after another.
+[[nodiscard]] std::string safetensors_json(const std::vector<TensorHeader>& tensors,
+                                           std::string_view model_name);
+/// The 8 bytes before a header.
+[[nodiscard]] std::string safetensors_length(std::string_view json);
+/// Both.
 [[nodiscard]] std::string safetensors_header(const std::vector<TensorHeader>& tensors,
                                              std::string_view model_name);
+
+/// The tensors a JSON header lists, by their place in the data. Throws as SafetensorsView does.
+[[nodiscard]] std::vector<TensorHeader> tensors_in_header(std::string_view json,
+                                                          const std::string& source);
 
 }  // namespace spel::engine

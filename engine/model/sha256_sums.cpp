@@ -4,6 +4,7 @@
 #include <map>
 
 #include "config/base/error.h"
+#include "engine/model/sha256.h"
 
 namespace spel::engine {
 namespace {
@@ -50,6 +51,11 @@ std::string sums_text(const std::vector<FileDigest>& files) {
     out += file.sha256 + "  " + file.name + "\n";
   }
   return out;
+}
+
+std::string identity_of(const FileDigest& config, const FileDigest& target,
+                        const FileDigest& draft) {
+  return sha256_hex(sums_text({config, target, draft}));
 }
 
 void require_sums(std::string_view text, const std::vector<FileDigest>& files,

@@ -1,6 +1,7 @@
 #include "engine/model/spelw.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -8,6 +9,9 @@
 
 #include "config/base/checked.h"
 #include "config/base/error.h"
+#include "engine/model/config_json.h"
+#include "engine/model/directory_files.h"
+#include "engine/model/directory_names.h"
 #include "engine/model/golden.h"
 #include "engine/model/mapped_file.h"
 #include "engine/model/output_file.h"
@@ -76,6 +80,59 @@ GoldenLogits read_footer(std::span<const std::byte> bytes, const ModelConfig& co
   return golden;
 }
 
+constexpr std::size_t kDirectoryTexts = 3;
+constexpr std::size_t kDirectoryFrontBytes =
+    kSpelwDirectoryMagic.size() + kDirectoryTexts * sizeof(std::uint32_t);
+
+/// What follows the tensors and the footer: magic, three lengths, three texts, and no more.
+DirectoryTexts read_texts(std::span<const std::byte> bytes, const std::string& source) {
+  const auto fail = [&](const std::string& why) {
+    throw Error(ErrorCode::kCorrupt, source + ": the directory's texts " + why);
+  };
+  if (bytes.size() < kDirectoryFrontBytes ||
+      std::memcmp(bytes.data(), kSpelwDirectoryMagic.data(), kSpelwDirectoryMagic.size()) != 0) {
+    fail("do not begin with " + std::string(kSpelwDirectoryMagic));
+  }
+  std::array<std::uint32_t, kDirectoryTexts> sizes{};
+  std::memcpy(sizes.data(), bytes.data() + kSpelwDirectoryMagic.size(), sizeof(sizes));
+  std::uint64_t expected = kDirectoryFrontBytes;
+  for (const std::uint32_t size : sizes) {
+    if (size > SafetensorsView::kHeaderBytesMax) {
+      fail("hold one of " + std::to_string(size) + " bytes; at most " +
+           std::to_string(SafetensorsView::kHeaderBytesMax) + " are read");
+    }
+    expected += size;
+  }
+  if (expected != bytes.size()) {
+    fail("should take " + std::to_string(expected) + " bytes, found " +
+         std::to_string(bytes.size()));
+  }
+  const char* at = reinterpret_cast<const char*>(bytes.data()) + kDirectoryFrontBytes;
+  const auto take = [&at](std::uint32_t size) {
+    std::string text(at, size);
+    at += size;
+    return text;
+  };
+  DirectoryTexts texts;
+  texts.config = take(sizes[0]);
+  texts.target_header = take(sizes[1]);
+  texts.draft_header = take(sizes[2]);
+  return texts;
+}
+
+/// The config.json of the texts, which must be that of the header but for the name.
+ModelConfig config_of(const DirectoryTexts& texts, const ModelConfig& header,
+                      const std::string& source) {
+  ModelConfig config = parse_config_json(texts.config, source + ": " + kConfigName);
+  ModelConfig same = header;
+  same.name = config.name;
+  if (write_config_json(config, {}) != write_config_json(same, {})) {
+    throw Error(ErrorCode::kCorrupt,
+                source + ": the " + kConfigName + " it keeps is of another shape than its header");
+  }
+  return config;
+}
+
 class SpelwSource final : public ModelSource {
  public:
   SpelwSource(std::span<const std::byte> bytes, const std::string& source, MappedFile mapped = {})
@@ -83,7 +140,7 @@ class SpelwSource final : public ModelSource {
     const SpelwHeader header = parse_spelw_header(bytes, source);
     config_ = header.config;
     const std::uint64_t expected = spelw_file_bytes(config_, header.has_footer);
-    if (expected != bytes.size()) {
+    if (header.has_directory ? expected > bytes.size() : expected != bytes.size()) {
       throw Error(ErrorCode::kCorrupt,
                   source + ": the header describes a file of " + std::to_string(expected) +
                       " bytes, found " + std::to_string(bytes.size()) +
@@ -99,14 +156,26 @@ class SpelwSource final : public ModelSource {
     }
     if (header.has_footer) {
       golden_ = read_footer(rest, config_, source);
+      rest = rest.subspan(static_cast<std::size_t>(footer_bytes(config_)));
     }
-    sha256_ = sha256_hex(bytes);
+    if (!header.has_directory) {
+      sha256_ = sha256_hex(bytes);
+      return;
+    }
+    texts_ = read_texts(rest, source);
+    config_ = config_of(*texts_, config_, source);
+    try {
+      sha256_ = directory_identity(*this, *texts_);
+    } catch (const Error& error) {
+      throw Error(error.code(), source + ": " + error.what());
+    }
   }
 
   [[nodiscard]] const ModelConfig& config() const override { return config_; }
   [[nodiscard]] const std::optional<GoldenLogits>& golden() const override { return golden_; }
   [[nodiscard]] const std::string& sha256() const override { return sha256_; }
   [[nodiscard]] std::uint64_t file_bytes() const override { return file_bytes_; }
+  [[nodiscard]] std::optional<DirectoryTexts> texts() const override { return texts_; }
 
   void read(const TensorSpec& tensor, std::span<float> out) const override {
     to_float((tensor.in_draft ? draft_ : target_).at(tensor.name), DType::kF32, out);
@@ -121,6 +190,7 @@ class SpelwSource final : public ModelSource {
   Tensors target_;
   Tensors draft_;
   std::optional<GoldenLogits> golden_;
+  std::optional<DirectoryTexts> texts_;
   std::string sha256_;
 };
 
@@ -155,6 +225,19 @@ void write_footer(const GoldenLogits& golden, const ModelConfig& config, OutputF
   file.write(golden.draft_logits);
 }
 
+void write_texts(const DirectoryTexts& texts, OutputFile& file) {
+  const std::array<const std::string*, kDirectoryTexts> all = {&texts.config, &texts.target_header,
+                                                               &texts.draft_header};
+  file.write(kSpelwDirectoryMagic);
+  for (const std::string* text : all) {
+    const auto size = static_cast<std::uint32_t>(text->size());
+    file.write(std::as_bytes(std::span(&size, 1)));
+  }
+  for (const std::string* text : all) {
+    file.write(*text);
+  }
+}
+
 }  // namespace
 
 std::uint64_t spelw_file_bytes(const ModelConfig& config, bool with_golden) {
@@ -178,10 +261,12 @@ std::unique_ptr<ModelSource> parse_spelw(std::span<const std::byte> bytes,
 }
 
 void write_spelw(const ModelSource& source, const std::optional<GoldenLogits>& golden,
-                 const std::filesystem::path& path) {
+                 const std::filesystem::path& path, SpelwTexts keep, Existing existing) {
   const std::optional<GoldenLogits>& footer = golden ? golden : source.golden();
-  const auto header = write_spelw_header(source.config(), footer.has_value());
-  OutputFile file(path);
+  const std::optional<DirectoryTexts> texts =
+      keep == SpelwTexts::kKeep ? source.texts() : std::nullopt;
+  const auto header = write_spelw_header(source.config(), footer.has_value(), texts.has_value());
+  OutputFile file(path, existing);
   file.write(header);
   for (const TensorSpec& tensor : tensor_layout(source.config()).in_file_order()) {
     const std::vector<float> values = source.read_values(tensor);
@@ -193,6 +278,9 @@ void write_spelw(const ModelSource& source, const std::optional<GoldenLogits>& g
   }
   if (footer) {
     write_footer(*footer, source.config(), file);
+  }
+  if (texts) {
+    write_texts(*texts, file);
   }
   file.commit();
 }

@@ -11,12 +11,13 @@ namespace {
 
 constexpr std::size_t kFields = 14;
 constexpr std::uint32_t kFooterFlag = 1;
+constexpr std::uint32_t kDirectoryFlag = 2;
 static_assert(kSpelwMagic.size() + kFields * sizeof(std::uint32_t) == kSpelwHeaderBytes);
 
 /// The plain shape fields, in file order; then come the draft map and the flags.
 struct Field {
   const char* name;
-  std::uint32_t ModelConfig::*value;
+  std::uint32_t ModelConfig::* value;
   std::uint32_t max;
 };
 constexpr std::array<Field, 8> kShapeFields = {
@@ -74,10 +75,11 @@ SpelwHeader parse_spelw_header(std::span<const std::byte> bytes, const std::stri
   }
   header.config.draft_layers.assign(fields.begin() + kDraftMapField,
                                     fields.begin() + kDraftMapField + kSpelwDraftLayers);
-  if ((fields[kFlagsField] & ~kFooterFlag) != 0) {
-    refuse(source, "flags", kFlagsField, fields[kFlagsField], "0 or 1");
+  if ((fields[kFlagsField] & ~(kFooterFlag | kDirectoryFlag)) != 0) {
+    refuse(source, "flags", kFlagsField, fields[kFlagsField], "0 to 3");
   }
   header.has_footer = (fields[kFlagsField] & kFooterFlag) != 0;
+  header.has_directory = (fields[kFlagsField] & kDirectoryFlag) != 0;
   try {
     header.config.validate();
   } catch (const Error& error) {
@@ -87,7 +89,7 @@ SpelwHeader parse_spelw_header(std::span<const std::byte> bytes, const std::stri
 }
 
 std::array<std::byte, kSpelwHeaderBytes> write_spelw_header(const ModelConfig& config,
-                                                            bool with_footer) {
+                                                            bool with_footer, bool with_directory) {
   const auto require = [](bool condition, const std::string& what) {
     if (!condition) {
       throw Error(ErrorCode::kInvalidArgument,
@@ -120,7 +122,7 @@ std::array<std::byte, kSpelwHeaderBytes> write_spelw_header(const ModelConfig& c
   for (std::size_t i = 0; i < kSpelwDraftLayers; ++i) {
     fields[kDraftMapField + i] = config.draft_layers[i];
   }
-  fields[kFlagsField] = with_footer ? kFooterFlag : 0;
+  fields[kFlagsField] = (with_footer ? kFooterFlag : 0) | (with_directory ? kDirectoryFlag : 0);
   std::array<std::byte, kSpelwHeaderBytes> bytes{};
   std::memcpy(bytes.data(), kSpelwMagic.data(), kSpelwMagic.size());
   std::memcpy(bytes.data() + kSpelwMagic.size(), fields.data(), sizeof(fields));

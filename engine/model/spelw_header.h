@@ -14,12 +14,14 @@ namespace spel::engine {
 
 inline constexpr std::string_view kSpelwMagic = "SPELW001";
 inline constexpr std::string_view kSpelwFooterMagic = "SPELV001";
+inline constexpr std::string_view kSpelwDirectoryMagic = "SPELD001";
 inline constexpr std::size_t kSpelwHeaderBytes = 64;
 inline constexpr std::size_t kSpelwDraftLayers = 4;
 
 struct SpelwHeader {
   ModelConfig config;
   bool has_footer = false;
+  bool has_directory = false;  ///< The texts of a directory follow.
 };
 
 /// Validated: throws Error(kCorrupt) naming `source`, the field and its byte offset.
@@ -28,6 +30,7 @@ struct SpelwHeader {
 
 /// Throws Error(kInvalidArgument) if the header cannot express `config`.
 [[nodiscard]] std::array<std::byte, kSpelwHeaderBytes> write_spelw_header(const ModelConfig& config,
-                                                                          bool with_footer);
+                                                                          bool with_footer,
+                                                                          bool with_directory);
 
 }  // namespace spel::engine

@@ -2,7 +2,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <ostream>
 #include <set>
 #include <sstream>
@@ -14,6 +13,7 @@
 #include "engine/tools/bench/bench_context.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/options.h"
+#include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
 
 namespace spel::engine::tools {
@@ -59,7 +59,7 @@ std::set<std::string> selected_parts(const Options& options) {
   }
   if (parts.empty()) {
     parts.insert(kParts.begin(), kParts.end());
-    if (options.has("quick") || options.value("config")) {
+    if (options.has("quick") || shape_is_given(options.value("config"))) {
       parts.erase("scaled");
     }
     if (!options.value("prompts")) {
@@ -69,22 +69,6 @@ std::set<std::string> selected_parts(const Options& options) {
     refuse("--only prompts needs --prompts FILE");
   }
   return parts;
-}
-
-/// SPEL_BENCH_K, else SPEL_SPEC_K, else the engine's default.
-std::size_t k_from_environment() {
-  for (const char* name : {"SPEL_BENCH_K", "SPEL_SPEC_K"}) {
-    const char* text = std::getenv(name);
-    if (text == nullptr || *text == '\0') {
-      continue;
-    }
-    const std::uint64_t k = parse_unsigned(name, text, limits::kSpecKMax);
-    if (k == 0) {
-      refuse(std::string(name) + " is \"0\"; expected 1 to " + std::to_string(limits::kSpecKMax));
-    }
-    return k;
-  }
-  return limits::kSpecKDefault;
 }
 
 float parse_temperature(const std::string& text) {
@@ -113,7 +97,7 @@ BenchOptions bench_options(const Options& options) {
       refuse("--runs is \"0\"; expected 1 to " + std::to_string(kRunsMax));
     }
   }
-  bench.k = k_from_environment();
+  bench.k = bench_k_from_environment();
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   bench.draft_threads = draft_threads_from_environment(std::min<std::size_t>(2, cores));
   bench.temperature = parse_temperature(options.value("temperature").value_or("0"));
@@ -140,17 +124,37 @@ BenchModel describe(std::unique_ptr<ModelSource> source, const std::string& orig
 }
 
 BenchModel chosen_model(const Options& options) {
-  if (options.value("config") && options.value("model")) {
+  const std::optional<std::string> shape = options.value("config");
+  if (shape && options.value("model")) {
     refuse("--config and --model exclude each other");
   }
-  if (const std::optional<std::string> shape = options.value("config")) {
-    return describe(random_source(apply_shape(ModelConfig::default_shape(), *shape), kWeightSeed),
+  const bool named = options.value("model") || model_from_environment();
+  if (shape || (shape_is_given(shape) && !named)) {
+    return describe(random_source(chosen_shape(ModelConfig::default_shape(), shape), kWeightSeed),
                     "random weights");
   }
   if (const auto path = find_model(options)) {
-    return describe(open_model(*path), path->filename().string());
+    BenchModel model = describe(open_text_model(*path), path->filename().string());
+    require_shape(model.source->config(), shape);
+    return model;
   }
   return describe(random_source(ModelConfig::default_shape(), kWeightSeed), "random weights");
+}
+
+/// Passes are timed, and prompts decoded, after this many tokens; then there must be room for what
+/// is generated and for the largest round.
+void require_room(const BenchModel& model, const std::set<std::string>& parts,
+                  const BenchOptions& options) {
+  constexpr std::size_t kContext = 64;
+  const std::size_t needed = kContext + options.decode_tokens + limits::kSpecKMax + 1;
+  const std::size_t found = model.source->config().max_seq;
+  const bool timed = std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
+    return part == "verify" || part == "plain" || part == "decode";
+  });
+  if (timed && found < needed) {
+    refuse("max_seq is " + std::to_string(found) + "; verify, plain and decode need at least " +
+           std::to_string(needed) + " positions; --only kernels,rollback needs none");
+  }
 }
 
 int bench(const Options& options, ToolStreams streams) {
@@ -159,6 +163,7 @@ int bench(const Options& options, ToolStreams streams) {
   Report report(streams, options.has("json"));
   const BenchContext context{kernels_from_environment(), bench_opts, report};
   const BenchModel model = chosen_model(options);
+  require_room(model, parts, bench_opts);
   report.line("spel bench on " + std::string(context.kernels.variant()) + "; " + model.description);
   using Run = void (*)(const BenchContext&, const BenchModel&);
   const std::array<std::pair<const char*, Run>, 5> runs = {{{"verify", &bench_verification},
@@ -195,6 +200,7 @@ int bench_main(std::span<const std::string> args, ToolStreams streams) {
       streams.out << kUsage;
       return kToolOk;
     }
+    check_environment();
     return bench(options, streams);
   } catch (const Error& error) {
     streams.err << "bench: " << error.what() << "\n";

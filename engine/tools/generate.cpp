@@ -11,6 +11,7 @@
 #include "engine/tools/engine_run.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/options.h"
+#include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
 
 namespace spel::engine::tools {
@@ -24,7 +25,9 @@ constexpr const char* kUsage =
     "                 given\n"
     "  --max-tokens   128 if not given\n"
     "  --temperature  0 if not given: the most probable token each time\n"
-    "  --k            proposals per round, 0 to 16; 0 decodes plainly; 4 if not given\n"
+    "  --k            proposals per round, 0 to 16; 0 decodes plainly; SPEL_SPEC_K, else 4, if "
+    "not\n"
+    "                 given\n"
     "  --stats        the whole receipt instead of one line, on standard error\n"
     "The completion goes to standard output, the receipt to standard error.\n";
 
@@ -67,7 +70,9 @@ GenerationRequest request_from(const Options& options) {
   request.sampling.seed = parse_unsigned("--seed", options.value("seed").value_or("0"),
                                          std::numeric_limits<std::uint64_t>::max());
   request.speculation.k = parse_unsigned(
-      "--k", options.value("k").value_or(std::to_string(limits::kSpecKDefault)), limits::kSpecKMax);
+      "--k",
+      options.value("k").value_or(std::to_string(spec_k_from_environment(limits::kSpecKDefault))),
+      limits::kSpecKMax);
   request.speculation.enabled = request.speculation.k > 0;
   request.speculation.governor =
       parse_governor_option(options.value("governor").value_or("adaptive"));
@@ -154,7 +159,11 @@ int generate(const Options& options, ToolStreams streams) {
   EngineConfig config;
   config.sequences = 1;
   config.prefix_cache_entries = 0;
-  EngineRig rig(load_model(*path, dtype), kernels, 1, draft_threads, {}, config);
+  const auto weights = assemble_model(*path, dtype).weights;
+  require_shape(weights->config, std::nullopt);
+  ModelOptions model;
+  model.max_seq = context_from_environment(weights->config.max_seq);
+  EngineRig rig(weights, kernels, 1, draft_threads, model, config);
   request.prompt = rig.engine.tokenizer().encode(*prompt);
   Printer printer(rig.engine.tokenizer(), streams.out);
   const Generated generated =
@@ -177,6 +186,7 @@ int generate_main(std::span<const std::string> args, ToolStreams streams) {
       streams.out << kUsage;
       return kToolOk;
     }
+    check_environment();
     return generate(options, streams);
   } catch (const Error& error) {
     streams.err << "generate: " << error.what() << "\n";

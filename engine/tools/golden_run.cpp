@@ -5,7 +5,6 @@
 #include "config/base/error.h"
 #include "engine/model/forward.h"
 #include "engine/model/golden.h"
-#include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
 
 namespace spel::engine::tools {
@@ -29,7 +28,8 @@ std::vector<float> run(CausalModel& model, std::span<const TokenId> tokens) {
 }  // namespace
 
 GoldenLogits run_golden(const std::shared_ptr<const ModelWeights>& weights,
-                        std::span<const TokenId> tokens) {
+                        std::span<const TokenId> tokens, const kernels::Kernels& kernels,
+                        kernels::TernaryKernel ternary) {
   if (tokens.size() > weights->config.max_seq) {
     throw Error(ErrorCode::kInvalidArgument,
                 "the model's max_seq is " + std::to_string(weights->config.max_seq) +
@@ -39,7 +39,7 @@ GoldenLogits run_golden(const std::shared_ptr<const ModelWeights>& weights,
   options.max_seq = tokens.size();
   options.k_max = 1;  // No round is rolled back here; the smallest ring will do.
   options.max_batch_rows = tokens.size();
-  const kernels::Kernels& kernels = kernels::Kernels::select();
+  options.ternary = ternary;
   kernels::ThreadPool pool(1);
   GoldenLogits golden;
   golden.tokens.assign(tokens.begin(), tokens.end());

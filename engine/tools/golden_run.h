@@ -6,13 +6,15 @@
 #include <vector>
 
 #include "engine/model/weights.h"
+#include "kernels/kernels.h"
 
 namespace spel::engine::tools {
 
-/// Logits of target and draft for `tokens` from a reset state, one row a token, on the best kernels
-/// of this machine.
-[[nodiscard]] GoldenLogits run_golden(const std::shared_ptr<const ModelWeights>& weights,
-                                      std::span<const TokenId> tokens);
+/// Logits of target and draft for `tokens` from a reset state, one row a token.
+[[nodiscard]] GoldenLogits run_golden(
+    const std::shared_ptr<const ModelWeights>& weights, std::span<const TokenId> tokens,
+    const kernels::Kernels& kernels,
+    kernels::TernaryKernel ternary = kernels::TernaryKernel::kDotprod);
 
 /// The tokens new golden logits are computed for: printable text where the vocabulary is ASCII.
 [[nodiscard]] std::vector<TokenId> golden_tokens(const ModelConfig& config);

@@ -1,24 +1,18 @@
 #include "engine/tools/model_rig.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <utility>
 
-#include "config/base/error.h"
-#include "config/base/limits.h"
 #include "config/base/shipped_model.h"
+#include "engine/tools/environment.h"
 
 namespace spel::engine::tools {
 namespace {
 
-constexpr std::size_t kAsciiVocabulary = 128;
-
-const char* environment(const char* name) {
-  const char* text = std::getenv(name);
-  return text != nullptr && *text != '\0' ? text : nullptr;
+ModelOptions with_ternary_kernel(ModelOptions options) {
+  options.ternary = ternary_from_environment();
+  return options;
 }
 
 }  // namespace
@@ -27,44 +21,15 @@ std::optional<std::filesystem::path> find_model(const Options& options) {
   if (const std::optional<std::string> path = options.value("model")) {
     return *path;
   }
-  for (const char* name : {"SPEL_MODEL", "SPEL_WEIGHTS"}) {
-    if (const char* path = environment(name)) {
-      return path;
-    }
+  if (const std::optional<std::filesystem::path> path = model_from_environment()) {
+    return path;
   }
   return find_shipped_model();
 }
 
-std::size_t draft_threads_from_environment(std::size_t fallback) {
-  const char* text = environment("SPEL_DRAFT_THREADS");
-  if (text == nullptr) {
-    return fallback;
-  }
-  const std::uint64_t threads =
-      parse_unsigned("SPEL_DRAFT_THREADS", text, limits::kDraftThreadsMax);
-  if (threads == 0) {
-    throw Error(ErrorCode::kInvalidArgument, "SPEL_DRAFT_THREADS is \"0\"; expected 1 to " +
-                                                 std::to_string(limits::kDraftThreadsMax));
-  }
-  return threads;
-}
-
-const kernels::Kernels& kernels_from_environment() {
-  const char* text = environment("SPEL_ISA");
-  if (text == nullptr || std::string_view(text) == "auto") {
-    return kernels::Kernels::select();
-  }
-  const std::optional<kernels::Isa> isa = kernels::parse_isa(text);
-  if (!isa) {
-    throw Error(ErrorCode::kInvalidArgument, "SPEL_ISA is \"" + std::string(text) +
-                                                 "\"; expected auto, avx512, avx2, neon or scalar");
-  }
-  return kernels::Kernels::select(isa);
-}
-
 std::shared_ptr<const Tokenizer> tokenizer_for(const ModelConfig& config) {
-  if (config.vocab_size == kAsciiVocabulary) {
-    return make_ascii_tokenizer();
+  if (config.vocab_size == kAsciiTokens) {
+    return make_tokenizer(config);
   }
   std::vector<std::string> tokens;
   tokens.reserve(config.vocab_size);
@@ -79,7 +44,7 @@ ModelRig::ModelRig(std::shared_ptr<const ModelWeights> weights_in, const kernels
                    const ModelOptions& options)
     : weights(std::move(weights_in)), target_pool(target_threads), draft_pool(draft_threads) {
   target = make_target_model(weights, kernels, target_pool, options);
-  draft = make_draft_model(weights, kernels, draft_pool, options);
+  draft = make_draft_model(weights, kernels, draft_pool, with_ternary_kernel(options));
 }
 
 namespace {

@@ -8,10 +8,12 @@
 #include <span>
 #include <vector>
 
+#include "engine/assembled_model.h"
 #include "engine/engine.h"
 #include "engine/model/forward.h"
 #include "engine/model/weights.h"
 #include "engine/tokenizer.h"
+#include "engine/tools/environment.h"
 #include "engine/tools/options.h"
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
@@ -22,17 +24,12 @@ namespace spel::engine::tools {
 /// one. nullopt if there is none.
 [[nodiscard]] std::optional<std::filesystem::path> find_model(const Options& options);
 
-/// SPEL_DRAFT_THREADS, or `fallback`. Throws Error(kInvalidArgument) outside 1 … 6.
-[[nodiscard]] std::size_t draft_threads_from_environment(std::size_t fallback);
-
-/// The kernel set SPEL_ISA names, or the best of this machine. Throws Error(kInvalidArgument)
-/// for a set this machine cannot run.
-[[nodiscard]] const kernels::Kernels& kernels_from_environment();
-
-/// The model's tokenizer; for a vocabulary that is not ASCII's, one whose tokens read "<id>".
+/// The model's tokenizer; for random weights of a vocabulary that no tokenizer has, one whose
+/// tokens read "<id>". Models from files have been held to theirs by assemble_model().
 [[nodiscard]] std::shared_ptr<const Tokenizer> tokenizer_for(const ModelConfig& config);
 
-/// Target and draft over one set of weights, each with its own pool.
+/// Target and draft over one set of weights, each with its own pool. The draft's ternary rows are
+/// multiplied as SPEL_KERNEL says.
 struct ModelRig {
   ModelRig(std::shared_ptr<const ModelWeights> weights_in, const kernels::Kernels& kernels,
            std::size_t target_threads, std::size_t draft_threads, const ModelOptions& options);

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/config.h"
-
 namespace spel::engine::tools {
 
 /// What a tool accepts.
@@ -39,15 +37,11 @@ class Options {
 /// A whole decimal number in [0, max], or Error(kInvalidArgument) naming `what`.
 [[nodiscard]] std::uint64_t parse_unsigned(const std::string& what, const std::string& text,
                                            std::uint64_t max);
+/// The same in [min, max].
+[[nodiscard]] std::uint64_t parse_between(const std::string& what, const std::string& text,
+                                          std::uint64_t min, std::uint64_t max);
 
 /// A finite number above 0, or Error(kInvalidArgument) naming `what`.
 [[nodiscard]] double parse_positive(const std::string& what, const std::string& text);
-
-/// "d_model=1024,n_layers=16,…" applied to `base`; draft_map=0:3:6:9 sets the draft layers. Throws
-/// Error(kInvalidArgument) naming the key, the value and what is allowed.
-[[nodiscard]] ModelConfig apply_shape(ModelConfig base, const std::string& text);
-
-/// Throws Error(kInvalidArgument) unless `config` has every value that `text` gives.
-void require_shape(const ModelConfig& config, const std::string& text);
 
 }  // namespace spel::engine::tools

@@ -6,10 +6,10 @@
 #include <sstream>
 
 #include "config/base/error.h"
-#include "engine/model/weights.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/options.h"
 #include "engine/tools/selftest/suites.h"
+#include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
 
 namespace spel::engine::tools {
@@ -25,6 +25,9 @@ constexpr const char* kUsage =
     "  --only    run these suites only\n"
     "  --break   alter what suite N compares, to see it fail\n"
     "Exit status 0 and PASS if every suite holds.\n";
+
+/// A prompt and one round after it.
+constexpr std::uint32_t kContextMin = 8;
 
 int parse_suite(const std::string& what, const std::string& text) {
   const auto number = static_cast<int>(parse_unsigned(what, text, all_suites().size()));
@@ -64,12 +67,19 @@ int selftest(const Options& options, NoteBankSuite notebank, std::ostream& out) 
   const auto model = find_model(options);
   if (model && !options.has("random")) {
     context.subjects.push_back(
-        {model->filename().string(), load_model(*model, WeightsDtype::kBf16), false});
+        {model->filename().string(), assemble_model(*model, WeightsDtype::kBf16).weights, false});
   }
-  if (const auto shape = options.value("config")) {
-    ModelConfig config = apply_shape({}, *shape);
-    config.name = "random weights, " + *shape;
+  if (const auto shape = options.value("config"); shape_is_given(shape)) {
+    ModelConfig config = chosen_shape({}, shape);
+    config.name = "random weights, " + shape.value_or("the shape of the environment");
     context.subjects.push_back({config.name, random_model(config, 1, WeightsDtype::kBf16), true});
+  }
+  for (const Subject& subject : context.subjects) {
+    if (subject.weights->config.max_seq < kContextMin) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  subject.name + ": max_seq is " + std::to_string(subject.weights->config.max_seq) +
+                      "; the suites need at least " + std::to_string(kContextMin) + " positions");
+    }
   }
   out << "spel selftest on " << kernels.variant() << ":";
   for (const Subject& subject : context.subjects) {
@@ -102,6 +112,7 @@ int run_selftest(std::span<const std::string> args, ToolStreams streams, NoteBan
       streams.out << kUsage;
       return kToolOk;
     }
+    check_environment();
     return selftest(options, notebank, streams.out);
   } catch (const Error& error) {
     streams.err << "selftest: " << error.what() << "\n";

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <iomanip>
 #include <limits>
@@ -8,18 +7,17 @@
 #include <ostream>
 
 #include "config/base/error.h"
+#include "engine/assembled_model.h"
 #include "engine/model/golden.h"
-#include "engine/model/weights.h"
 #include "engine/tools/golden_run.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/options.h"
+#include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
 
 namespace spel::engine::tools {
 namespace {
 
-constexpr const char* kToleranceVariable = "SPEL_VERIFY_TOL";
-constexpr double kDefaultTolerance = 1e-3;
 constexpr double kMiB = 1024.0 * 1024.0;
 
 constexpr const char* kUsage =
@@ -82,18 +80,12 @@ void print_agreement(const char* label, const Agreement& agreement, std::ostream
       << "  argmax=" << agreement.argmax_agrees << "/" << kGoldenTokens << "\n";
 }
 
-double tolerance_from_environment() {
-  const char* text = std::getenv(kToleranceVariable);
-  return text == nullptr ? kDefaultTolerance : parse_positive(kToleranceVariable, text);
-}
-
-int verify(const Options& options, const std::filesystem::path& path, double tolerance,
-           std::ostream& out) {
+int verify(const Options& options, const std::filesystem::path& path, std::ostream& out) {
+  const double tolerance = tolerance_from_environment();
   // f32 holds every value exactly; bf16 would change nothing but the speed.
-  const std::shared_ptr<const ModelWeights> weights = load_model(path, WeightsDtype::kF32);
-  if (const std::optional<std::string> shape = options.value("config")) {
-    require_shape(weights->config, *shape);
-  }
+  const std::shared_ptr<const ModelWeights> weights =
+      assemble_model(path, WeightsDtype::kF32).weights;
+  require_shape(weights->config, options.value("config"));
   print_sizes(*weights, out);
   if (!weights->golden) {
     const bool allowed = options.has("no-golden");
@@ -103,7 +95,8 @@ int verify(const Options& options, const std::filesystem::path& path, double tol
     return allowed ? kToolOk : kToolFailed;
   }
   const GoldenLogits& golden = *weights->golden;
-  const GoldenLogits found = run_golden(weights, golden.tokens);
+  const GoldenLogits found =
+      run_golden(weights, golden.tokens, kernels_from_environment(), ternary_from_environment());
   const std::size_t vocab = weights->config.vocab_size;
   const Agreement target = compare(found.target_logits, golden.target_logits, vocab);
   const Agreement draft = compare(found.draft_logits, golden.draft_logits, vocab);
@@ -125,15 +118,15 @@ int verify_weights_main(std::span<const std::string> args, ToolStreams streams) 
       streams.out << kUsage;
       return kToolOk;
     }
-    const double tolerance = tolerance_from_environment();
-    const std::optional<std::filesystem::path> path =
-        options.positional().empty() ? find_model(options)
-                                     : std::filesystem::path(options.positional().front());
+    check_environment();
+    const auto path = options.positional().empty()
+                          ? find_model(options)
+                          : std::optional<std::filesystem::path>(options.positional().front());
     if (!path) {
       streams.err << "verify-weights: no shipped model is here; give the path of one\n" << kUsage;
       return kToolBadUsage;
     }
-    return verify(options, *path, tolerance, streams.out);
+    return verify(options, *path, streams.out);
   } catch (const Error& error) {
     streams.err << "verify-weights: " << error.what() << "\n";
     return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;

@@ -5,6 +5,7 @@
 #include "config/base/error.h"
 #include "engine/tools/engine_run.h"
 #include "engine/tools/model_rig.h"
+#include "engine/tools/shape.h"
 #include "server/tools/haystack.h"
 #include "server/tools/local_memory.h"
 #include "server/tools/tools.h"
@@ -53,15 +54,16 @@ int run(std::span<const std::string> args, ToolStreams streams) {
     streams.out << kUsage;
     return engine::tools::kToolOk;
   }
+  engine::tools::check_environment();
   const auto path = engine::tools::find_model(options);
   if (!path) {
     throw Error(ErrorCode::kInvalidArgument, "no model: give --model PATH");
   }
   std::ostream& out = streams.out;
   out << "loading " << path->string() << std::endl;
-  const auto weights = engine::load_model(*path, engine::WeightsDtype::kBf16);
+  const auto [weights, tokenizer] = engine::assemble_model(*path, engine::WeightsDtype::kBf16);
+  engine::tools::require_shape(weights->config, std::nullopt);
   engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(), 1, 1, {});
-  const auto tokenizer = engine::tools::tokenizer_for(weights->config);
   const engine::CaptureShape shape = engine::CaptureObserver(weights->config).shape();
   memory::NoteBank bank({}, weights->sha256, {shape.channels, shape.head_dim});
   LocalMemory memory(rig, *tokenizer, bank);

@@ -7,6 +7,7 @@
 
 #include "config/base/error.h"
 #include "engine/tools/model_rig.h"
+#include "engine/tools/shape.h"
 #include "server/tools/haystack.h"
 #include "server/tools/local_memory.h"
 #include "server/tools/search_bench.h"
@@ -184,16 +185,17 @@ int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
     return static_cast<std::size_t>(
         text ? engine::tools::parse_unsigned(std::string("--") + name, *text, max) : fallback);
   };
+  engine::tools::check_environment();
   const auto path = engine::tools::find_model(options);
   if (!path) {
     throw Error(ErrorCode::kInvalidArgument, "no model: give --model PATH");
   }
   const Haystack haystack = make_haystack(number("characters", 4096, 16U << 20U),
                                           number("facts", 3, 1000), number("digits", 2, 3), kSeed);
-  const auto weights = engine::load_model(*path, engine::WeightsDtype::kBf16);
+  const auto [weights, tokenizer] = engine::assemble_model(*path, engine::WeightsDtype::kBf16);
+  engine::tools::require_shape(weights->config, std::nullopt);
   engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(),
                               std::max<std::size_t>(number("threads", 1, 64), 1), 1, {});
-  const auto tokenizer = engine::tools::tokenizer_for(weights->config);
   const engine::CaptureShape shape = engine::CaptureObserver(weights->config).shape();
   memory::NoteBank bank({}, weights->sha256, {shape.channels, shape.head_dim});
   LocalMemory memory(rig, *tokenizer, bank);

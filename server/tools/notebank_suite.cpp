@@ -25,6 +25,8 @@ constexpr TokenId kNeedles = 3;
 constexpr std::uint64_t kSeed = 4;
 constexpr std::size_t kTop = 2;
 constexpr std::size_t kPiece = 128;
+/// For the text, and a query or what follows it.
+constexpr std::size_t kPositionsMin = kCharacters + 32;
 
 /// Characters as tokens of any vocabulary: different ones stay different from 96 tokens on, and in
 /// ASCII each is its own code.
@@ -165,6 +167,12 @@ void print(const Subject& subject, const Table& table, Checks& checks) {
 
 void check_notebank(const SuiteContext& context, Checks& checks) {
   for (const Subject& subject : context.subjects) {
+    if (subject.weights->config.max_seq < kPositionsMin) {
+      checks.note(subject.name + ": its context of " +
+                  std::to_string(subject.weights->config.max_seq) + " is too short, " +
+                  std::to_string(kPositionsMin) + " are needed");
+      continue;
+    }
     const Table table = measure(context, subject, checks);
     const auto all_found = [&](const char* what, TokenId count) {
       const TokenId expected = kNeedles;

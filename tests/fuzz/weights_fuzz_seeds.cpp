@@ -56,6 +56,11 @@ void write_seeds(const std::filesystem::path& folder) {
   const std::string target = read_file(model / spel::engine::kTargetName);
   const std::string draft = read_file(model / spel::engine::kDraftName);
   write_seed(folder / "seed-spelw", WeightsFuzzKind::kSpelw, read_file(spelw));
+  const auto directory = spel::engine::open_model(model);
+  write_model(*directory, std::nullopt, folder / "with-texts", spel::engine::ModelForm::kSpelw);
+  write_seed(folder / "seed-spelw-texts", WeightsFuzzKind::kSpelw,
+             read_file(folder / "with-texts"));
+  std::filesystem::remove(folder / "with-texts");
   write_seed(folder / "seed-container", WeightsFuzzKind::kContainer, draft);
   write_seed(folder / "seed-config", WeightsFuzzKind::kConfig, config);
   write_seed(folder / "seed-directory", WeightsFuzzKind::kDirectory,

@@ -217,7 +217,8 @@ void decode_dtype(const BenchContext& context, const BenchModel& model, WeightsD
   for (std::size_t threads = 1; threads <= context.options.draft_threads; ++threads) {
     const UnitCosts costs = measure_costs(part, threads);
     decode_prompt(part, "random", random, threads, costs);
-    if (config.vocab_size == 128) {
+    const bool fits = recall_prompt().size() + context.options.decode_tokens < config.max_seq;
+    if (config.vocab_size == kAsciiTokens && fits) {
       decode_prompt(part, "in-domain", tokenizer_for(config)->encode(recall_prompt()), threads,
                     costs);
     }

@@ -59,12 +59,13 @@ void check_round_trip(const SuiteContext& context, Checks& checks) {
   const ModelConfig& shape = context.subjects.front().weights->config;
   const std::unique_ptr<ModelSource> source = random_source(shape, kSeed);
   const auto tokens = golden_tokens(shape);
-  const GoldenLogits before = run_golden(build_weights(*source, WeightsDtype::kF32), tokens);
+  const GoldenLogits before =
+      run_golden(build_weights(*source, WeightsDtype::kF32), tokens, context.kernels);
   const ScratchFolder folder;
   const std::filesystem::path path = folder.path() / "round-trip.spelw";
   write_spelw(*source, before, path);
   const auto loaded = load_model(path, WeightsDtype::kF32);
-  const GoldenLogits after = run_golden(loaded, tokens);
+  const GoldenLogits after = run_golden(loaded, tokens, context.kernels);
 
   const auto compare = [&](const char* name, const std::vector<float>& found,
                            const std::vector<float>& expected) {

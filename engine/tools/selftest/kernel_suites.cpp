@@ -122,11 +122,12 @@ void check_ternary(const SuiteContext& context, Checks& checks) {
 void check_instruction_sets(const SuiteContext& context, Checks& checks) {
   constexpr std::size_t kTokens = 24;
   constexpr std::size_t kPass = 7;
-  ModelOptions options;
-  options.max_seq = 2 * kTokens;
   std::string names;
   for (const Subject& subject : context.subjects) {
-    const auto tokens = random_prompt(kTokens, subject.weights->config.vocab_size, 9);
+    ModelOptions options;
+    options.max_seq = context_of(subject, 2 * kTokens);
+    const auto tokens =
+        random_prompt(std::min(kTokens, options.max_seq), subject.weights->config.vocab_size, 9);
     std::vector<float> target_reference;
     std::vector<float> draft_reference;
     names.clear();

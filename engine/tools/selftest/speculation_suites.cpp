@@ -16,9 +16,9 @@ namespace {
 constexpr std::size_t kPromptTokens = 24;
 constexpr std::size_t kContext = 256;
 
-ModelOptions model_options() {
+ModelOptions model_options(const Subject& subject) {
   ModelOptions options;
-  options.max_seq = kContext;
+  options.max_seq = context_of(subject, kContext);
   return options;
 }
 
@@ -29,10 +29,13 @@ EngineConfig engine_config() {
   return config;
 }
 
-GenerationRequest request_for(const ModelConfig& config, std::size_t max_tokens) {
+/// A prompt and as many tokens as a short context has room for after it.
+GenerationRequest request_for(const Subject& subject, std::size_t max_tokens) {
   GenerationRequest request;
-  request.prompt = random_prompt(kPromptTokens, config.vocab_size, 31);
-  request.max_tokens = max_tokens;
+  const std::size_t context = context_of(subject, kContext);
+  const std::size_t prompt = std::min(kPromptTokens, context / 2);
+  request.prompt = random_prompt(prompt, subject.weights->config.vocab_size, 31);
+  request.max_tokens = std::min(max_tokens, context - prompt);
   request.sampling.temperature = 0.0F;
   request.ignore_eos = true;
   return request;
@@ -64,16 +67,18 @@ void check_speculation(const SuiteContext& context, Checks& checks) {
     std::size_t equal = 0;
     std::size_t total = 0;
     for (const Subject& subject : context.subjects) {
-      EngineRig rig(subject.weights, context.kernels, 1, 1, model_options(), engine_config());
-      GenerationRequest request = request_for(subject.weights->config, fidelity.tokens);
+      EngineRig rig(subject.weights, context.kernels, 1, 1, model_options(subject),
+                    engine_config());
+      GenerationRequest request = request_for(subject, fidelity.tokens);
+      const std::size_t wanted = request.max_tokens;
       const Generated plain = run_plainly(rig.engine, request);
       request.speculation.k = fidelity.k;
       request.speculation.governor = fidelity.governor;
       const Generated speculative = run_request(rig.engine, std::move(request));
       equal += checks.same_tokens(subject.name + ", " + fidelity.label, speculative.tokens,
                                   plain.tokens);
-      total += fidelity.tokens;
-      checks.require(plain.tokens.size() == fidelity.tokens,
+      total += wanted;
+      checks.require(plain.tokens.size() == wanted,
                      subject.name + ": plain decoding stopped early");
     }
     checks.note(std::string(fidelity.label) + " " + std::to_string(equal) + "/" +
@@ -88,9 +93,9 @@ void check_sampled(const SuiteContext& context, Checks& checks) {
   std::size_t total = 0;
   std::size_t accepted = 0;
   for (const Subject& subject : context.subjects) {
-    EngineRig rig(subject.weights, context.kernels, 1, 1, model_options(), engine_config());
+    EngineRig rig(subject.weights, context.kernels, 1, 1, model_options(subject), engine_config());
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
-      GenerationRequest request = request_for(subject.weights->config, kTokens);
+      GenerationRequest request = request_for(subject, kTokens);
       request.sampling.temperature = 0.8F;
       request.sampling.top_p = seed % 2 == 0 ? 1.0F : 0.9F;
       request.sampling.presence_penalty = seed == 3 ? 0.5F : 0.0F;
@@ -101,7 +106,7 @@ void check_sampled(const SuiteContext& context, Checks& checks) {
       const Generated speculative = run_request(rig.engine, std::move(request));
       equal += checks.same_tokens(subject.name + ", seed " + std::to_string(seed),
                                   speculative.tokens, plain.tokens);
-      total += kTokens;
+      total += plain.tokens.size();
       accepted += speculative.finish.stats.accepted;
     }
   }
@@ -115,8 +120,20 @@ struct Forced {
   double alpha;
   std::size_t rounds;
   std::size_t k;
+
+  [[nodiscard]] std::size_t accepted() const {
+    return static_cast<std::size_t>(alpha * static_cast<double>(k));
+  }
 };
 constexpr std::array<Forced, 2> kForced = {{{0.75, 10, 4}, {1.0, 8, 4}}};
+
+/// With as many rounds, of as many proposals, as fit into a short context after its prompt.
+Forced fitted(Forced forced, std::size_t context, std::size_t prompt) {
+  const std::size_t room = context - prompt;
+  forced.k = std::min(forced.k, room / 2 - 1);
+  forced.rounds = std::min(forced.rounds, (room - forced.k - 1) / (forced.accepted() + 1));
+  return forced;
+}
 
 /// The draft may lag by the one token a fully accepted round leaves it, never more.
 bool aligned(ForcedRounds& rounds) {
@@ -131,14 +148,16 @@ void check_forced(const SuiteContext& context, Checks& checks) {
   std::array<std::string, kForced.size()> counts;
   bool all_aligned = true;
   for (const Subject& subject : context.subjects) {
-    ModelRig rig(subject.weights, context.kernels, 1, 1, model_options());
-    const auto prompt = random_prompt(kPromptTokens, rig.target->vocab_size(), 31);
+    ModelRig rig(subject.weights, context.kernels, 1, 1, model_options(subject));
+    const std::size_t positions = rig.target->max_seq();
+    const auto prompt =
+        random_prompt(std::min(kPromptTokens, positions / 4), rig.target->vocab_size(), 31);
     for (std::size_t i = 0; i < kForced.size(); ++i) {
-      const Forced& forced = kForced[i];
+      const Forced forced = fitted(kForced[i], positions, prompt.size());
       const std::string what = subject.name + ", alpha " + std::to_string(forced.alpha);
       ForcedRounds rounds(*rig.target, *rig.draft, forced.k);
       rounds.start(prompt);
-      const auto per_round = static_cast<std::size_t>(forced.alpha * static_cast<double>(forced.k));
+      const std::size_t per_round = forced.accepted();
       bool holds = true;
       for (std::size_t round = 0; round < forced.rounds; ++round) {
         rounds.round(forced.k, per_round);

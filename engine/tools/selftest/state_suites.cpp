@@ -14,11 +14,14 @@ namespace {
 
 constexpr std::size_t kContext = 256;
 
-ModelOptions short_context() {
+ModelOptions short_context(const Subject& subject) {
   ModelOptions options;
-  options.max_seq = kContext;
+  options.max_seq = context_of(subject, kContext);
   return options;
 }
+
+/// Tokens fed after those under test.
+constexpr std::size_t kContinued = 3;
 
 std::string summary(const Checks& checks, const std::string& what) {
   return std::to_string(checks.compared()) + " " + what + ", " + std::to_string(checks.differed()) +
@@ -27,7 +30,7 @@ std::string summary(const Checks& checks, const std::string& what) {
 
 /// Tokens after the state under test: their logits differ if any bit that matters does.
 std::vector<float> continuation(CausalModel& model, SequenceState& state) {
-  return feed(model, state, random_prompt(3, model.vocab_size(), 77), 1);
+  return feed(model, state, random_prompt(kContinued, model.vocab_size(), 77), 1);
 }
 
 }  // namespace
@@ -35,10 +38,11 @@ std::vector<float> continuation(CausalModel& model, SequenceState& state) {
 void check_batched(const SuiteContext& context, Checks& checks) {
   constexpr std::size_t kTokens = 34;
   for (const Subject& subject : context.subjects) {
-    ModelRig rig(subject.weights, context.kernels, 1, 1, short_context());
+    ModelRig rig(subject.weights, context.kernels, 1, 1, short_context(subject));
     for (CausalModel* model : {static_cast<CausalModel*>(rig.target.get()),
                                static_cast<CausalModel*>(rig.draft.get())}) {
-      const auto tokens = random_prompt(kTokens, model->vocab_size(), 3);
+      const auto tokens =
+          random_prompt(std::min(kTokens, model->max_seq() - kContinued), model->vocab_size(), 3);
       const auto state = model->make_state();
       const auto expected = feed(*model, *state, tokens, 1);
       const auto after = continuation(*model, *state);
@@ -59,10 +63,11 @@ void check_draft_pool(const SuiteContext& context, Checks& checks) {
   for (const Subject& subject : context.subjects) {
     std::vector<std::vector<float>> logits;
     for (const std::size_t threads : {1U, 4U}) {
-      ModelRig rig(subject.weights, context.kernels, 1, threads, short_context());
+      ModelRig rig(subject.weights, context.kernels, 1, threads, short_context(subject));
       vocab = rig.draft->vocab_size();
       const auto state = rig.draft->make_state();
-      logits.push_back(feed(*rig.draft, *state, random_prompt(kTokens, vocab, 8), 1));
+      const auto tokens = random_prompt(std::min(kTokens, rig.draft->max_seq()), vocab, 8);
+      logits.push_back(feed(*rig.draft, *state, tokens, 1));
     }
     checks.same_bits(subject.name + ", draft threads 4 against 1", logits[1], logits[0]);
   }
@@ -73,14 +78,14 @@ void check_draft_pool(const SuiteContext& context, Checks& checks) {
 void check_company(const SuiteContext& context, Checks& checks) {
   constexpr std::size_t kCompany = 8;
   for (const Subject& subject : context.subjects) {
-    ModelRig rig(subject.weights, context.kernels, 1, 1, short_context());
+    ModelRig rig(subject.weights, context.kernels, 1, 1, short_context(subject));
     CausalModel& model = *rig.target;
     const std::size_t vocab = model.vocab_size();
     std::vector<std::vector<TokenId>> prompts;
     std::vector<std::unique_ptr<SequenceState>> states;
     std::vector<std::vector<float>> together;
     for (std::size_t i = 0; i < kCompany; ++i) {
-      prompts.push_back(random_prompt(5 + 3 * i, vocab, 200 + i));
+      prompts.push_back(random_prompt(std::min(5 + 3 * i, model.max_seq()), vocab, 200 + i));
       states.push_back(model.make_state());
       together.emplace_back(prompts[i].size() * vocab);
     }
@@ -121,7 +126,8 @@ std::vector<float> roll(CausalModel& model, SequenceState& state, std::span<cons
   std::vector<float> logits((limits::kSpecKMax + 1) * vocab);
   std::size_t at = 0;
   while (at < tokens.size()) {
-    const std::size_t k = random() % (limits::kSpecKMax + 1);
+    const std::size_t room = model.max_seq() - at;
+    const std::size_t k = std::min<std::size_t>(random() % (limits::kSpecKMax + 1), room - 1);
     const std::size_t keep = std::min(1 + random() % (k + 1), tokens.size() - at);
     std::vector<TokenId> round = random_prompt(k + 1, vocab, random());
     std::copy_n(tokens.begin() + static_cast<std::ptrdiff_t>(at), keep, round.begin());
@@ -141,10 +147,11 @@ void check_rollback(const SuiteContext& context, Checks& checks) {
   constexpr std::size_t kTokens = 96;
   constexpr std::size_t kSequences = 4;
   for (const Subject& subject : context.subjects) {
-    ModelRig rig(subject.weights, context.kernels, 1, 1, short_context());
+    ModelRig rig(subject.weights, context.kernels, 1, 1, short_context(subject));
     for (CausalModel* model : {static_cast<CausalModel*>(rig.target.get()),
                                static_cast<CausalModel*>(rig.draft.get())}) {
-      const auto tokens = random_prompt(kTokens, model->vocab_size(), 12);
+      const auto tokens =
+          random_prompt(std::min(kTokens, model->max_seq() - kContinued), model->vocab_size(), 12);
       const auto state = model->make_state();
       const auto expected = feed(*model, *state, tokens, 1);
       const auto after = continuation(*model, *state);
@@ -153,7 +160,7 @@ void check_rollback(const SuiteContext& context, Checks& checks) {
         state->reset();
         const std::string what = subject.name + ", sequence " + std::to_string(i);
         checks.same_bits(what, roll(*model, *state, tokens, random), expected);
-        checks.require(state->position() == kTokens, what + ": the position is off");
+        checks.require(state->position() == tokens.size(), what + ": the position is off");
         checks.same_bits(what + ", continued", continuation(*model, *state), after);
       }
     }

@@ -1,6 +1,7 @@
 // The suites of `spel selftest`, by number and name.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -33,6 +34,11 @@ struct Suite {
   std::string_view name;
   void (*run)(const SuiteContext&, Checks&);
 };
+
+/// Positions a suite may use on a subject: `most`, or all that the model has.
+[[nodiscard]] inline std::size_t context_of(const Subject& subject, std::size_t most) {
+  return std::min<std::size_t>(most, subject.weights->config.max_seq);
+}
 
 /// All twelve, in order.
 [[nodiscard]] std::span<const Suite> all_suites();

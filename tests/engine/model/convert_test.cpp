@@ -1,7 +1,9 @@
 #include "engine/model/convert.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <gtest/gtest.h>
 #include <sstream>
 #include <sys/resource.h>
@@ -18,6 +20,7 @@ namespace {
 
 using testing::read_bytes;
 using testing::ScratchFolder;
+using testing::tiny_ascii_config;
 using testing::tiny_config;
 using testing::tiny_golden;
 using testing::write_bytes;
@@ -50,7 +53,6 @@ TEST_F(Convert, DirectoryToSpelwAndBackGivesTheSameFiles) {
   ASSERT_EQ(run(tools::convert_weights_main, {path("a"), path("b.spelw")}), 0) << err_.str();
   ASSERT_EQ(run(tools::convert_weights_main, {path("b.spelw"), path("c")}), 0) << err_.str();
   for (const char* file : {kTargetName, kDraftName, kGoldenName}) {
-    // The names differ: SPELW001 has no place for one.
     const std::vector<std::byte> before = read_bytes(folder_.path() / "a" / file);
     const std::vector<std::byte> after = read_bytes(folder_.path() / "c" / file);
     const SafetensorsView a(before, file);
@@ -63,6 +65,83 @@ TEST_F(Convert, DirectoryToSpelwAndBackGivesTheSameFiles) {
       EXPECT_TRUE(std::ranges::equal(other->data, tensor.data)) << tensor.name;
     }
   }
+}
+
+TEST_F(Convert, NameAndIdentityGoThereAndBackByteForByte) {
+  ASSERT_EQ(run(tools::convert_weights_main, {kShippedModel.string(), path("b.spelw")}), 0)
+      << err_.str();
+  EXPECT_EQ(err_.str(), "");
+  ASSERT_EQ(run(tools::convert_weights_main, {path("b.spelw"), path("c")}), 0) << err_.str();
+  EXPECT_EQ(err_.str(), "");
+  const auto source = open_model(kShippedModel);
+  for (const char* name : {"b.spelw", "c"}) {
+    const auto converted = open_model(path(name));
+    EXPECT_EQ(converted->sha256(), source->sha256()) << name;
+    EXPECT_EQ(converted->config().name, source->config().name) << name;
+  }
+  for (const char* file : {kConfigName, kTargetName, kDraftName}) {
+    EXPECT_EQ(read_bytes(folder_.path() / "c" / file), read_bytes(kShippedModel / file)) << file;
+  }
+}
+
+TEST_F(Convert, ABareFileIsAsTheFormPrescribesAndSaysThatTheIdentityIsAnother) {
+  ASSERT_EQ(run(tools::convert_weights_main, {kShippedModel.string(), path("b.spelw"), "--bare"}),
+            0)
+      << err_.str();
+  EXPECT_EQ(std::filesystem::file_size(path("b.spelw")), 113'762'508U);
+  EXPECT_NE(err_.str().find(open_model(kShippedModel)->sha256()), std::string::npos) << err_.str();
+}
+
+TEST_F(Convert, TheTextsOfADirectoryAreHeldToTheFile) {
+  write_model(*random_source(tiny_config(), 7), std::nullopt, path("a"), ModelForm::kDirectory);
+  ASSERT_EQ(run(tools::convert_weights_main, {path("a"), path("b.spelw")}), 0) << err_.str();
+  const std::vector<std::byte> good = read_bytes(path("b.spelw"));
+  const std::size_t texts = spelw_file_bytes(tiny_config(), false);
+  const auto problem = [&](const std::function<void(std::vector<std::byte>&)>& spoil) {
+    std::vector<std::byte> bytes = good;
+    spoil(bytes);
+    return testing::error_of([&] { (void)parse_spelw(bytes, "f.spelw"); });
+  };
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    return problem([&](std::vector<std::byte>& bytes) {
+      const auto wanted = testing::bytes_of(from);
+      const auto at = std::search(bytes.begin() + static_cast<std::ptrdiff_t>(texts), bytes.end(),
+                                  wanted.begin(), wanted.end());
+      ASSERT_NE(at, bytes.end()) << from;
+      std::ranges::copy(testing::bytes_of(to), at);
+    });
+  };
+  EXPECT_NE(problem([&](auto& bytes) { bytes[texts] = std::byte{0}; }).find("SPELD001"),
+            std::string::npos);
+  EXPECT_NE(problem([&](auto& bytes) { bytes.resize(texts + 5); }).find("SPELD001"),
+            std::string::npos);
+  EXPECT_NE(problem([&](auto& bytes) { bytes.pop_back(); }).find("should take"), std::string::npos);
+  EXPECT_NE(problem([&](auto& bytes) { bytes.push_back({}); }).find("should take"),
+            std::string::npos);
+  EXPECT_NE(problem([&](auto& bytes) { bytes[texts + 11] = std::byte{255}; }).find("at most"),
+            std::string::npos);
+  EXPECT_NE(replace("\"vocab_size\": 5", "\"vocab_size\": 6").find("another shape"),
+            std::string::npos);
+  EXPECT_NE(replace("norm.weight\":{\"dtype", "nurm.weight\":{\"dtype").find("nurm.weight"),
+            std::string::npos);
+  EXPECT_NE(replace("\"dtype\":\"U8\"", "\"dtype\":\"I8\"").find("expected U8"), std::string::npos);
+}
+
+TEST_F(Convert, AFileThatIsThereIsReplacedOnlyWhenForced) {
+  for (const char* form : {"spelw", "directory"}) {
+    const std::string target = path("x") + form;
+    testing::write_bytes(target, testing::bytes_of("precious"));
+    const std::vector<std::string> args = {kShippedModel.string(), target, "--to", form};
+    EXPECT_EQ(run(tools::convert_weights_main, args), 2);
+    EXPECT_NE(err_.str().find(target + " exists"), std::string::npos) << err_.str();
+    EXPECT_EQ(read_bytes(target).size(), 8U);
+  }
+  ASSERT_EQ(run(tools::convert_weights_main,
+                {kShippedModel.string(), path("xspelw"), "--to", "spelw", "--force"}),
+            0)
+      << err_.str();
+  EXPECT_EQ(open_model(path("xspelw"))->config().name, "spel-21m");
+  EXPECT_EQ(folder_.entries(), 2U);
 }
 
 TEST_F(Convert, SpelwToDirectoryAndBackGivesTheSameQuantisedDraft) {
@@ -94,7 +173,8 @@ TEST_F(Convert, ValuesThatAreNotBf16ExactStayF32) {
   const SafetensorsView view(target, "t");
   EXPECT_EQ(view.find("embed_tokens.weight")->dtype, DType::kF32);
   EXPECT_EQ(view.find("lm_head.weight")->dtype, DType::kBf16);
-  ASSERT_EQ(run(tools::convert_weights_main, {path("b"), path("c.spelw")}), 0) << err_.str();
+  ASSERT_EQ(run(tools::convert_weights_main, {path("b"), path("c.spelw"), "--bare"}), 0)
+      << err_.str();
   const std::size_t target_bytes = tiny_config().target_parameters() * sizeof(float);
   const std::vector<std::byte> again = read_bytes(path("c.spelw"));
   EXPECT_TRUE(std::ranges::equal(std::span(again).first(64 + target_bytes),
@@ -188,11 +268,11 @@ TEST_F(Convert, BadCommandLinesAreRefusedWithStatusTwo) {
 TEST_F(Convert, TheShapeOptionBuildsOtherShapes) {
   ASSERT_EQ(run(tools::convert_weights_main,
                 {"--random", path("r.spelw"), "--seed=9", "--golden", "--config",
-                 "d_model=16,n_layers=4,n_heads=2,head_dim=8,d_ff=20,vocab=11,max_seq=16,"
+                 "d_model=16,n_layers=4,n_heads=2,head_dim=8,d_ff=20,vocab=128,max_seq=16,"
                  "attn_period=2,draft_map=0:1:2:3"}),
             0)
       << err_.str();
-  EXPECT_EQ(run(tools::verify_weights_main, {path("r.spelw"), "--config", "d_model=16,vocab=11"}),
+  EXPECT_EQ(run(tools::verify_weights_main, {path("r.spelw"), "--config", "d_model=16,vocab=128"}),
             0)
       << err_.str();
   EXPECT_EQ(run(tools::verify_weights_main, {path("r.spelw"), "--config", "d_ff=24"}), 2);
@@ -215,16 +295,39 @@ TEST_F(Convert, VerifyingTakesTheModelOfTheEnvironmentWhereNoneIsNamed) {
 }
 
 TEST_F(Convert, VerifyingFailsOnWrongLogits) {
-  GoldenLogits golden = tiny_golden(tiny_config());
-  write_model(*random_source(tiny_config(), 7), golden, path("a.spelw"), ModelForm::kSpelw);
+  const ModelConfig config = tiny_ascii_config();
+  write_model(*random_source(config, 7), tiny_golden(config), path("a.spelw"), ModelForm::kSpelw);
   EXPECT_EQ(run(tools::verify_weights_main, {path("a.spelw")}), 1);
   EXPECT_NE(out_.str().find("FAIL"), std::string::npos) << out_.str();
 }
 
 TEST_F(Convert, VerifyingWithoutGoldenLogitsNeedsToBeAskedFor) {
-  write_model(*random_source(tiny_config(), 7), std::nullopt, path("a.spelw"), ModelForm::kSpelw);
+  write_model(*random_source(tiny_ascii_config(), 7), std::nullopt, path("a.spelw"),
+              ModelForm::kSpelw);
   EXPECT_EQ(run(tools::verify_weights_main, {path("a.spelw")}), 1);
   EXPECT_EQ(run(tools::verify_weights_main, {path("a.spelw"), "--no-golden"}), 0);
+}
+
+TEST_F(Convert, VerifyingRefusesAVocabularyThatIsNotTheTokenizersNamingBothSizes) {
+  for (const std::uint32_t vocab : {64U, 127U, 129U, 100'000U}) {
+    ModelConfig config = tiny_config();
+    config.vocab_size = vocab;
+    const std::string name = path("m") + std::to_string(vocab);
+    write_model(*random_source(config, 7), std::nullopt, name, ModelForm::kSpelw);
+    EXPECT_EQ(run(tools::verify_weights_main, {name, "--no-golden"}), 1);
+    EXPECT_NE(err_.str().find("vocab_size is " + std::to_string(vocab)), std::string::npos);
+    EXPECT_NE(err_.str().find("128 tokens"), std::string::npos) << err_.str();
+    EXPECT_NE(err_.str().find(name), std::string::npos) << err_.str();
+  }
+}
+
+TEST_F(Convert, WritingAModelThatNothingHereRunsSaysSo) {
+  EXPECT_EQ(
+      run(tools::convert_weights_main, {"--random", path("x"), "--config",
+                                        "d_model=32,n_layers=10,n_heads=2,head_dim=16,d_ff=32,"
+                                        "vocab=16"}),
+      0);
+  EXPECT_NE(err_.str().find("vocab_size is 16"), std::string::npos) << err_.str();
 }
 
 TEST_F(Convert, TheToleranceVariableIsCheckedAndUsed) {

@@ -58,6 +58,13 @@ inline ModelConfig tiny_config() {
   return config;
 }
 
+/// The same with a vocabulary that a tokenizer has.
+inline ModelConfig tiny_ascii_config() {
+  ModelConfig config = tiny_config();
+  config.vocab_size = 128;
+  return config;
+}
+
 inline GoldenLogits tiny_golden(const ModelConfig& config) {
   GoldenLogits golden;
   for (std::size_t i = 0; i < kGoldenTokens; ++i) {

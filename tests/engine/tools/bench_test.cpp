@@ -89,6 +89,22 @@ TEST(Bench, PromptsOfAFileAreDecoded) {
   EXPECT_NE(run.err.find("2 prompts"), std::string::npos) << run.err;
 }
 
+TEST(Bench, AContextTooShortToMeasureInIsRefusedSayingWhatIsNeeded) {
+  const std::string shape = "d_model=64,n_layers=10,n_heads=2,head_dim=32,d_ff=96,max_seq=";
+  for (const char* positions : {"8", "32", "104"}) {
+    const ToolRun run = run_tool(&bench_main, {"--config", shape + positions, "--quick"});
+    EXPECT_EQ(run.status, kToolBadUsage) << run.err;
+    EXPECT_NE(run.err.find("at least 105 positions"), std::string::npos) << run.err;
+    EXPECT_TRUE(run.out.empty()) << run.out;
+  }
+  const ToolRun without =
+      run_tool(&bench_main, {"--config", shape + "8", "--quick", "--only", "rollback"});
+  EXPECT_EQ(without.status, kToolOk) << without.err;
+  const ToolRun shortest = run_tool(&bench_main, {"--config", shape + "105", "--quick", "--runs",
+                                                  "1", "--only", "verify,plain,decode"});
+  EXPECT_EQ(shortest.status, kToolOk) << shortest.err;
+}
+
 TEST(Bench, RefusesWhatItDoesNotUnderstand) {
   const std::vector<BadUsage> cases = {{{"--only", "speed"}, "--only"},
                                        {{"--only", "prompts"}, "--prompts"},

@@ -1,5 +1,9 @@
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
 
+#include "tests/engine/model/model_fixtures.h"
 #include "tests/engine/tools/run_tool.h"
 
 namespace spel::engine::tools {
@@ -57,6 +61,29 @@ TEST(Generate, AloneSaysHowItIsUsed) {
   const ToolRun run = run_tool(&generate_main, {});
   EXPECT_EQ(run.status, kToolBadUsage);
   EXPECT_NE(run.err.find("usage: spel generate --prompt TEXT"), std::string::npos) << run.err;
+}
+
+TEST(Generate, TheModelsEndOfSequenceTokenEndsTheText) {
+  namespace fs = std::filesystem;
+  const engine::testing::ScratchFolder folder;
+  for (const char* file : {"model.safetensors", "draft.safetensors"}) {
+    fs::create_symlink(fs::path(kShippedModel) / file, folder.path() / file);
+  }
+  std::ifstream shipped(kShippedModel + "/config.json");
+  std::string config((std::istreambuf_iterator<char>(shipped)), {});
+  const std::string none = "\"eos_token_id\": null";
+  const std::vector<std::string> args = {"--prompt", "In the beginning", "--max-tokens", "24"};
+  const std::string whole = run_tool(&generate_main, with_model(args)).out;
+  const char last = whole[7];
+  config.replace(config.find(none), none.size(),
+                 "\"eos_token_id\": " + std::to_string(static_cast<int>(last)));
+  std::ofstream(folder.path() / "config.json") << config;
+  std::vector<std::string> ended = {"--model", folder.path().string()};
+  ended.insert(ended.end(), args.begin(), args.end());
+  const ToolRun run = run_tool(&generate_main, ended);
+  ASSERT_EQ(run.status, kToolOk) << run.err;
+  EXPECT_EQ(run.out, whole.substr(0, whole.find(last)) + "\n");
+  EXPECT_NE(run.err.find("finish stop"), std::string::npos) << run.err;
 }
 
 TEST(Generate, RefusesWhatItDoesNotUnderstand) {

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 #include <sstream>
 
+#include "engine/model/convert.h"
+#include "engine/model/random_source.h"
 #include "engine/tools/selftest/suites.h"
+#include "tests/engine/model/model_fixtures.h"
 #include "tests/engine/tools/run_tool.h"
 
 namespace spel::engine::tools {
@@ -41,6 +44,34 @@ TEST(Selftest, EverySuiteFailsWhenItsComparisonIsBroken) {
     EXPECT_FALSE(run_suite(suite, context, true, broken)) << broken.str();
     EXPECT_NE(broken.str().find("FAIL"), std::string::npos) << broken.str();
   }
+}
+
+TEST(Selftest, ASoundModelOfAShortContextPasses) {
+  for (const char* positions : {"8", "9", "17", "64"}) {
+    const ToolRun run = run_tool(
+        &selftest_main,
+        {"--random", "--config",
+         std::string("d_model=64,n_layers=10,n_heads=2,head_dim=32,d_ff=96,max_seq=") + positions});
+    EXPECT_EQ(run.status, kToolOk) << positions << "\n" << run.out << run.err;
+  }
+}
+
+TEST(Selftest, AContextThatHoldsNoRoundIsRefused) {
+  const ToolRun run = run_tool(&selftest_main, {"--random", "--config", "max_seq=7"});
+  EXPECT_EQ(run.status, kToolBadUsage) << run.out;
+  EXPECT_NE(run.err.find("max_seq is 7; the suites need at least 8"), std::string::npos) << run.err;
+}
+
+TEST(Selftest, AModelOfAnotherVocabularyIsRefused) {
+  const engine::testing::ScratchFolder folder;
+  ModelConfig config = engine::testing::tiny_config();
+  config.vocab_size = 100;
+  write_model(*random_source(config, 1), std::nullopt, folder.path() / "m", ModelForm::kDirectory);
+  const ToolRun run =
+      run_tool(&selftest_main, {"--model", (folder.path() / "m").string(), "--only", "7"});
+  EXPECT_EQ(run.status, kToolFailed);
+  EXPECT_NE(run.err.find("vocab_size is 100"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("128 tokens"), std::string::npos) << run.err;
 }
 
 TEST(Selftest, ABrokenSuiteFailsTheRun) {

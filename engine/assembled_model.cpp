@@ -1,0 +1,46 @@
+#include "engine/assembled_model.h"
+
+#include <string>
+
+#include "config/base/error.h"
+
+namespace spel::engine {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) { throw Error(ErrorCode::kCorrupt, why); }
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> make_tokenizer(const ModelConfig& config) {
+  if (config.tokenizer != "ascii") {
+    refuse("tokenizer \"" + config.tokenizer + "\" is not one this build knows: ascii");
+  }
+  if (config.vocab_size != kAsciiTokens) {
+    refuse("vocab_size is " + std::to_string(config.vocab_size) +
+           ", but the tokenizer \"ascii\" has " + std::to_string(kAsciiTokens) +
+           " tokens; a model runs only with the tokenizer it was made with");
+  }
+  if (config.bos_token_id >= 0) {
+    refuse("bos_token_id is " + std::to_string(config.bos_token_id) +
+           "; expected null: the tokenizer \"ascii\" begins no text with a token of its own");
+  }
+  return make_ascii_tokenizer(config.eos_token_id < 0 ? std::nullopt
+                                                      : std::optional(config.eos_token_id));
+}
+
+std::unique_ptr<ModelSource> open_text_model(const std::filesystem::path& path) {
+  std::unique_ptr<ModelSource> source = open_model(path);
+  try {
+    (void)make_tokenizer(source->config());
+  } catch (const Error& error) {
+    throw Error(error.code(), path.string() + ": " + error.what());
+  }
+  return source;
+}
+
+AssembledModel assemble_model(const std::filesystem::path& path, WeightsDtype dtype) {
+  const std::unique_ptr<ModelSource> source = open_text_model(path);
+  return {build_weights(*source, dtype), make_tokenizer(source->config())};
+}
+
+}  // namespace spel::engine
