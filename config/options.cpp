@@ -20,7 +20,7 @@ std::vector<Option> make_table() {
       {"tls_cert", TextOption{&C::tls_cert}, "Certificate chain (PEM); needs tls_key"},
       {"tls_key", TextOption{&C::tls_key}, "Private key (PEM); needs tls_cert"},
       {"api_keys_file", TextOption{&C::api_keys_file},
-       "File of API keys, one a line; without it no key is asked for"},
+       "File of API keys, one a line, read again when it changes; without it no key is asked for"},
       {"cors_origins", ListOption{&C::cors_origins},
        "Origins a browser may call from; none: CORS is off"},
       {"allowed_hosts", ListOption{&C::allowed_hosts},

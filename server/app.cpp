@@ -15,16 +15,13 @@ constexpr std::size_t kBodiesAtOnce = 64;
 /// … and never less than so many texts for NoteBank.
 constexpr std::size_t kNoteBodiesAtOnce = 4;
 
-ApiKeys keys_of(const config::ServerConfig& config) {
-  return config.api_keys_file.empty() ? ApiKeys() : load_api_keys(config.api_keys_file);
-}
-
 }  // namespace
 
 App::App(config::ServerConfig config, const LogOptions& log)
     : config_(std::move(config)),
       log_(log),
-      keys_(keys_of(config_)),
+      keys_(config_.api_keys_file,
+            [this](LogLevel level, std::string_view message) { log_.event(level, message); }),
       hosts_(config_.host, config_.allowed_hosts),
       cors_(config_.cors_origins),
       bodies_(

@@ -52,7 +52,7 @@ class App {
 
   const config::ServerConfig config_;
   Log log_;
-  const ApiKeys keys_;
+  ApiKeys keys_;
   const HostCheck hosts_;
   const Cors cors_;
   Router router_;

@@ -118,11 +118,12 @@ proto::Choice ChoiceReader::take() {
 // --- All of them ---------------------------------------------------------------------------------
 
 CompletionStream::CompletionStream(const Executor& executor, const GenerationPlan& plan,
-                                   const Backend& backend, Metrics& metrics)
+                                   const Backend& backend, Metrics& metrics,
+                                   Clock::time_point arrived)
     : plan_(plan),
       backend_(backend),
       metrics_(metrics),
-      began_(Clock::now()),
+      began_(arrived),
       inbox_(std::make_shared<Inbox>(executor)),
       last_token_(plan.choices.size()) {}
 

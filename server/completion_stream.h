@@ -65,9 +65,10 @@ class ChoiceReader {
 /// runs when it goes.
 class CompletionStream {
  public:
-  /// `plan`, `backend` and `metrics` must outlive it.
+  /// `arrived`: when the request came, for the metrics. `plan`, `backend` and `metrics` must
+  /// outlive it.
   CompletionStream(const Executor& executor, const GenerationPlan& plan, const Backend& backend,
-                   Metrics& metrics);
+                   Metrics& metrics, Clock::time_point arrived);
   ~CompletionStream();
   CompletionStream(const CompletionStream&) = delete;
   CompletionStream& operator=(const CompletionStream&) = delete;

@@ -52,7 +52,7 @@ class RequestIds {
 struct ServerContext {
   const config::ServerConfig& config;
   const Router& router;
-  const ApiKeys& keys;
+  ApiKeys& keys;
   const HostCheck& hosts;
   const Cors& cors;
   const Lifecycle& lifecycle;

@@ -109,7 +109,7 @@ void add_speculation(Page& page, const engine::EngineStats& stats) {
   page.counter("spel_spec_decode_num_accepted_tokens_total", "Proposed tokens that became output.",
                stats.accepted_tokens);
   page.counter("spel_spec_decode_num_discarded_tokens_total",
-               "Proposed tokens the target agreed with, cut off by a stop or the length.",
+               "Proposed tokens never judged: the answer ended before their place.",
                stats.discarded_tokens);
   std::vector<Page::Sample> positions;
   positions.reserve(stats.accepted_by_position.size());
@@ -119,7 +119,8 @@ void add_speculation(Page& page, const engine::EngineStats& stats) {
   page.add(MetricType::Counter, "spel_spec_decode_num_accepted_tokens_per_pos_total",
            "Proposed tokens that became output, by their place in the round.", "position",
            positions);
-  page.add(MetricType::Counter, "spel_rounds_total", "Target passes of decoding, by mode.", "mode",
+  page.add(MetricType::Counter, "spel_rounds_total",
+           "Rounds of decoding, one for each sequence in a pass, by mode.", "mode",
            {{"speculative", static_cast<double>(stats.drafts)},
             {"plain", static_cast<double>(stats.plain_rounds)}});
   page.counter("spel_governor_trips_total", "Times a governor turned drafting off.", stats.trips);

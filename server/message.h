@@ -1,6 +1,7 @@
 // A request as handlers see it, and the answer they give.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,7 @@ struct Request {
   std::string authorization;     ///< Authorization field.
   std::string requested_method;  ///< Access-Control-Request-Method field.
   std::string body;
+  std::chrono::steady_clock::time_point arrived;  ///< When its header had been read.
 };
 
 /// Name and value of a field of an answer.

@@ -70,7 +70,7 @@ Metrics::Metrics() {
                          .Add({});
   first_token_ = &BuildHistogram()
                       .Name("spel_time_to_first_token_seconds")
-                      .Help("From the request's arrival to its first token.")
+                      .Help("From the reading of the request's header to its first token.")
                       .Register(registry_)
                       .Add({}, first_token_buckets());
   inter_token_ = &BuildHistogram()
@@ -78,11 +78,12 @@ Metrics::Metrics() {
                       .Help("Between tokens; tokens that arrive together share the wait equally.")
                       .Register(registry_)
                       .Add({}, inter_token_buckets());
-  end_to_end_ = &BuildHistogram()
-                     .Name("spel_e2e_request_latency_seconds")
-                     .Help("From the request's arrival to its last token, however it ended.")
-                     .Register(registry_)
-                     .Add({}, request_buckets());
+  end_to_end_ =
+      &BuildHistogram()
+           .Name("spel_e2e_request_latency_seconds")
+           .Help("From the reading of the request's header to its last token, however it ended.")
+           .Register(registry_)
+           .Add({}, request_buckets());
   queue_time_ = &BuildHistogram()
                      .Name("spel_request_queue_time_seconds")
                      .Help("Waiting for a free sequence.")

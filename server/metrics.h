@@ -35,11 +35,11 @@ class Metrics {
   void connection_refused() noexcept { refused_->Increment(); }
   void count_unknown_fields(std::size_t fields) noexcept;
 
-  /// The first token, so long after the request came.
+  /// The first token, so long after the request's header had been read.
   void observe_first_token(double seconds) noexcept;
   /// `tokens` arrived together, `seconds` after those before them.
   void observe_tokens(double seconds, std::size_t tokens) noexcept;
-  /// A generation ended, so long after the request came.
+  /// A generation ended, so long after the request's header had been read.
   void observe_finish(const engine::FinishEvent& finish, double seconds) noexcept;
 
   /// The page, in Prometheus' text format. `lifecycle` gives the phase and the engine's counters.

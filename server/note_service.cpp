@@ -160,7 +160,7 @@ Task<proto::NoteWriteResult> NoteService::write(const Executor& executor, std::s
   result.chunks = writer.chunks();
   result.seconds = engine::seconds_between(begin, Clock::now());
   ++counters_.writes;
-  counters_.write_seconds = counters_.write_seconds + result.seconds;
+  counters_.write_seconds.fetch_add(result.seconds);
   co_return result;
 }
 
@@ -182,8 +182,7 @@ Task<std::vector<memory::Note>> NoteService::address(const Executor& executor, s
     }
   });
   ++counters_.addresses;
-  counters_.address_seconds =
-      counters_.address_seconds + engine::seconds_between(begin, Clock::now());
+  counters_.address_seconds.fetch_add(engine::seconds_between(begin, Clock::now()));
   co_return notes;
 }
 

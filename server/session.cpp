@@ -131,6 +131,7 @@ void Session::begin_request() {
   bytes_out_ = 0;
   close_ = options_.spare;
   request_ = std::move(reader_.head().request);
+  request_.arrived = began_;
   if (!is_safe_id(request_.id)) {
     request_.id = context_.ids.next();
   }

@@ -172,7 +172,8 @@ Task<void> generate(HandlerContext context, Exchange& exchange, const AnswerForm
                     GenerationPlan plan) {
   const Backend& backend = *context.lifecycle.backend();
   const proto::ResponseHead head = make_head(form, backend);
-  CompletionStream stream(exchange.executor(), plan, backend, context.metrics);
+  CompletionStream stream(exchange.executor(), plan, backend, context.metrics,
+                          exchange.request().arrived);
   stream.submit();
   exchange.watch([&stream] { stream.cancel(); });
   if (plan.stream) {

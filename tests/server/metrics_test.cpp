@@ -103,6 +103,25 @@ TEST(Metrics, ReconcileAtRest) {
             server.metric("spel_generation_tokens_total"));
 }
 
+TEST(Metrics, ARequestsTimeBeginsWhenItsHeaderHasBeenRead) {
+  constexpr milliseconds kBodyTakes(60);
+  const TestServer server(ascii_script("hello"));
+  Client client(server.port());
+  const std::string body = R"({"prompt":">","max_tokens":5})";
+  client.send(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+      "Content-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n");
+  EXPECT_EQ(client.read_reply().status, 100);  // The header has been read.
+  std::this_thread::sleep_for(kBodyTakes);
+  client.send(body);
+  EXPECT_EQ(client.read_reply().status, 200);
+  const double took = std::chrono::duration<double>(kBodyTakes).count();
+  EXPECT_TRUE(
+      eventually([&] { return server.metric("spel_e2e_request_latency_seconds_sum") >= took; }));
+  EXPECT_GE(server.metric("spel_time_to_first_token_seconds_sum"), took);
+}
+
 // [headroomlabs-ai/headroom#2463]
 TEST(Metrics, WhatClientsSendMakesNoSeries) {
   const TestServer server(ascii_script("ok"));

@@ -1,17 +1,28 @@
 // The small parts, each alone.
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "config/base/error.h"
+#include "engine/model/convert.h"
+#include "engine/model/random_source.h"
 #include "server/auth.h"
 #include "server/cors.h"
 #include "server/host_check.h"
 #include "server/log.h"
 #include "server/message.h"
+#include "server/model_loader.h"
 #include "server/pipeline.h"
 #include "server/router.h"
+#include "tests/engine/model/model_fixtures.h"
 
 namespace spel::server {
 namespace {
+
+using namespace std::string_literals;
 
 TEST(ResponseFields, NothingThatEndsALineGetsIn) {
   Response response;
@@ -51,17 +62,165 @@ TEST(HostCheck, KnowsLoopbackTheBoundAddressAndTheList) {
   EXPECT_FALSE(everywhere.allows("evil.example"));
 }
 
-TEST(ApiKeys, AreComparedWhole) {
-  const ApiKeys keys({"key-number-one", "key-number-two"});
+TEST(KeySet, KeysAreComparedWholeAndBlanksAroundThemDoNotCount) {
+  const KeySet keys("key-number-one\n\t key-number-two \r\n", "keys");
   EXPECT_TRUE(keys.allows("Bearer key-number-two"));
   EXPECT_TRUE(keys.allows("bearer key-number-one"));
   for (const char* field : {"", "Bearer", "Bearer ", "Bearer key-number", "Bearer key-number-one2",
                             "Basic key-number-one", "key-number-one"}) {
     EXPECT_FALSE(keys.allows(field)) << field;
   }
-  EXPECT_TRUE(ApiKeys().allows(""));
-  EXPECT_THROW(ApiKeys(std::vector<std::string>{}), Error);
-  EXPECT_THROW(ApiKeys({"short"}), Error);
+}
+
+TEST(KeySet, ErrorsNameTheFileAndTheLineAndNeverTheKey) {
+  const auto complaint = [](const std::string& text) {
+    try {
+      (void)KeySet(text, "/etc/spel/keys");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const std::string& bad : {"# one\n\nsecret\n"s, "good-key-1\n\nsecret word\n"s,
+                                 "a-good-key\n \n\xEF\xBB\xBFsecret-key\n"s}) {
+    EXPECT_NE(complaint(bad).find("/etc/spel/keys, line 3: "), std::string::npos) << complaint(bad);
+    EXPECT_EQ(complaint(bad).find("secret"), std::string::npos) << complaint(bad);
+  }
+  EXPECT_NE(complaint(" \n# none\n").find("/etc/spel/keys has no key"), std::string::npos);
+}
+
+/// A key file of its own, a clock that stands still, and what was reported.
+class KeyFile : public ::testing::Test {
+ protected:
+  KeyFile() {
+    std::string pattern = ::testing::TempDir() + "spel-keys-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+    write("first-key-123\n");
+  }
+  ~KeyFile() override { std::filesystem::remove_all(folder_); }
+  KeyFile(const KeyFile&) = delete;
+  KeyFile& operator=(const KeyFile&) = delete;
+
+  [[nodiscard]] std::string path() const { return folder_ / "keys"; }
+  /// Written beside it and renamed, as a careful editor does.
+  void write(const std::string& text, mode_t mode = 0600) const {
+    const std::string fresh = folder_ / "fresh";
+    std::ofstream(fresh) << text;
+    ASSERT_EQ(::chmod(fresh.c_str(), mode), 0);
+    std::filesystem::rename(fresh, path());
+  }
+  [[nodiscard]] std::unique_ptr<ApiKeys> open() {
+    return std::make_unique<ApiKeys>(
+        path(),
+        [this](LogLevel level, std::string_view message) {
+          reports_.emplace_back(level, std::string(message));
+        },
+        [this] { return now_; });
+  }
+
+  std::filesystem::path folder_;
+  std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
+  std::vector<std::pair<LogLevel, std::string>> reports_;
+};
+
+TEST_F(KeyFile, WithoutAFileEverythingIsAllowed) {
+  ApiKeys keys({}, {});
+  EXPECT_FALSE(keys.required());
+  EXPECT_TRUE(keys.allows(""));
+}
+
+TEST_F(KeyFile, AChangedFileIsReadAgainOnceASecondHasPassed) {
+  const auto keys = open();
+  write("second-key-456\n");
+  EXPECT_TRUE(keys->allows("Bearer first-key-123"));
+  EXPECT_FALSE(keys->allows("Bearer second-key-456"));
+  now_ += ApiKeys::kRecheck;
+  EXPECT_TRUE(keys->allows("Bearer second-key-456"));
+  EXPECT_FALSE(keys->allows("Bearer first-key-123"));
+  ASSERT_EQ(reports_.size(), 1U);
+  EXPECT_EQ(reports_[0].first, LogLevel::kInfo);
+}
+
+TEST_F(KeyFile, ANewFileThatIsNoGoodKeepsTheOldKeysAndIsReportedOnce) {
+  const auto keys = open();
+  const std::vector<std::function<void()>> spoil = {
+      [&] { write("short\n"); }, [&] { write("other-key-789\n", 0602); },
+      [&] { std::filesystem::remove(path()); },
+      [&] { ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0); }};
+  for (const auto& change : spoil) {
+    change();
+    reports_.clear();
+    for (int i = 0; i < 3; ++i) {
+      now_ += ApiKeys::kRecheck;
+      EXPECT_TRUE(keys->allows("Bearer first-key-123"));
+      EXPECT_FALSE(keys->allows("Bearer other-key-789"));
+    }
+    ASSERT_EQ(reports_.size(), 1U);
+    EXPECT_EQ(reports_[0].first, LogLevel::kError);
+    EXPECT_NE(reports_[0].second.find(path()), std::string::npos) << reports_[0].second;
+    EXPECT_NE(reports_[0].second.find("stay in force"), std::string::npos) << reports_[0].second;
+  }
+  write("fourth-key-000\n");
+  now_ += ApiKeys::kRecheck;
+  EXPECT_TRUE(keys->allows("Bearer fourth-key-000"));
+}
+
+TEST_F(KeyFile, OneThatOthersMayWriteIsRefusedAndOneTheyMayReadIsWarnedAbout) {
+  (void)open();
+  EXPECT_TRUE(reports_.empty());
+  write("first-key-123\n", 0644);
+  (void)open();
+  ASSERT_EQ(reports_.size(), 1U);
+  EXPECT_EQ(reports_[0].first, LogLevel::kWarning);
+  EXPECT_NE(reports_[0].second.find("chmod 600"), std::string::npos) << reports_[0].second;
+  write("first-key-123\n", 0666);
+  EXPECT_THROW((void)open(), Error);
+}
+
+/// The backend of a tiny model file, or the reason why there is none.
+class ModelFile : public ::testing::Test {
+ protected:
+  [[nodiscard]] config::ServerConfig config() const {
+    config::ServerConfig config;
+    config.model = folder_.path() / "m.spelw";
+    config.sequences = 1;
+    config.target_threads = 1;
+    return config;
+  }
+  void write(const engine::ModelConfig& model) const {
+    engine::write_model(*engine::random_source(model, 1), std::nullopt, config().model,
+                        engine::ModelForm::kSpelw);
+  }
+
+  engine::testing::ScratchFolder folder_;
+};
+
+TEST_F(ModelFile, OneWhoseVocabularyIsNotTheTokenizersIsNotServed) {
+  for (const std::uint32_t vocab : {64U, 1000U}) {
+    engine::ModelConfig model = engine::testing::tiny_config();
+    model.vocab_size = vocab;
+    write(model);
+    const std::string message = engine::testing::error_of([&] { (void)load_backend(config()); });
+    EXPECT_NE(message.find("vocab_size is " + std::to_string(vocab)), std::string::npos) << message;
+    EXPECT_NE(message.find("128 tokens"), std::string::npos) << message;
+    EXPECT_NE(message.find(config().model), std::string::npos) << message;
+  }
+}
+
+TEST_F(ModelFile, TheWeightsTypeTheServerStatesIsTheOneInMemory) {
+  const engine::ModelConfig model = engine::testing::tiny_ascii_config();
+  write(model);
+  config::ServerConfig settings = config();
+  EXPECT_EQ(load_backend(settings)->weights_dtype, "bf16");
+  settings.weights_dtype = "f32";
+  EXPECT_EQ(load_backend(settings)->weights_dtype, "f32");
+  // The lowest bit of the head's first value, which bf16 does not have.
+  const std::size_t head_values = std::size_t{model.vocab_size} * model.d_model;
+  std::vector<std::byte> bytes = engine::testing::read_bytes(settings.model);
+  bytes[64 + sizeof(float) * (model.target_parameters() - head_values)] ^= std::byte{1};
+  engine::testing::write_bytes(settings.model, bytes);
+  EXPECT_EQ(load_backend(config())->weights_dtype, "bf16 and f32");
+  EXPECT_EQ(load_backend(settings)->weights_dtype, "f32");
 }
 
 TEST(Router, MatchesWholeSegments) {
