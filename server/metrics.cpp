@@ -95,6 +95,16 @@ Metrics::Metrics() {
                         .Register(registry_);
   generated_ = {&generated.Add({{"result", "ok"}}), &generated.Add({{"result", "error"}}),
                 &generated.Add({{"result", "cancelled"}})};
+  speculated_ = &BuildCounter()
+                     .Name("spel_speculated_seconds_total")
+                     .Help("Decoding of ended generations with proposals whose speedup is known.")
+                     .Register(registry_)
+                     .Add({});
+  speculated_plain_ = &BuildCounter()
+                           .Name("spel_speculated_plain_seconds_total")
+                           .Help("What their decoding would have taken without proposals.")
+                           .Register(registry_)
+                           .Add({});
 }
 
 void Metrics::add_routes(const std::vector<std::string>& routes) {
@@ -134,6 +144,12 @@ void Metrics::observe_finish(const engine::FinishEvent& finish, double seconds) 
   queue_time_->Observe(sane(finish.stats.queue_seconds));
   generated_[static_cast<std::size_t>(result_of(finish.reason))]->Increment(
       static_cast<double>(finish.stats.completion_tokens));
+  const double speedup = sane(finish.stats.speedup());
+  if (finish.stats.proposed > 0 && speedup > 0.0) {
+    const double taken = sane(finish.stats.decode_seconds);
+    speculated_->Increment(taken);
+    speculated_plain_->Increment(taken * speedup);
+  }
 }
 
 std::uint64_t Metrics::requests() const noexcept {

@@ -66,6 +66,8 @@ class Metrics {
   prometheus::Histogram* end_to_end_;
   prometheus::Histogram* queue_time_;
   std::array<prometheus::Counter*, 3> generated_;  ///< By Result.
+  prometheus::Counter* speculated_;                ///< Seconds, and those without proposals.
+  prometheus::Counter* speculated_plain_;
 };
 
 [[nodiscard]] Result result_of(engine::FinishReason reason);

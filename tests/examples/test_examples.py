@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """test_examples.py SPEL-BINARY MODEL FOLDER
 
-Runs the curl commands of the documentation, in their order, against a new server for each page: each
+Runs the curl commands of the documentation in order, against a new server for each page: each
 has to be answered well and as openapi.yaml says. Exit status 77 (skipped) where there is no curl.
 """
 

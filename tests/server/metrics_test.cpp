@@ -123,6 +123,30 @@ TEST(Metrics, ARequestsTimeBeginsWhenItsHeaderHasBeenRead) {
 }
 
 // [headroomlabs-ai/headroom#2463]
+TEST(Metrics, TheSpeedupIsThatOfTheReceipts) {
+  const TestServer server(ascii_script("once upon a time there was"));
+  double taken = 0.0;
+  double plain = 0.0;
+  for (const char* mode : {"on", "off", "on"}) {
+    const json body = server
+                          .complete({{"prompt", ">"},
+                                     {"max_tokens", 60},
+                                     {"temperature", 0},
+                                     {"speculation", {{"mode", mode}, {"governor", "off"}}}})
+                          .parsed();
+    const json& receipt = body.at("speculation");
+    ASSERT_EQ(receipt.at("proposed") > 0, std::string_view(mode) == "on");
+    if (receipt.at("proposed") > 0 && !receipt.at("speedup").is_null()) {
+      const double seconds = body.at("timings").at("predicted_ms").get<double>() / 1000.0;
+      taken += seconds;
+      plain += seconds * receipt.at("speedup").get<double>();
+    }
+  }
+  EXPECT_TRUE(server.wait_idle());
+  EXPECT_NEAR(server.metric("spel_speculated_seconds_total"), taken, 1e-9);
+  EXPECT_NEAR(server.metric("spel_speculated_plain_seconds_total"), plain, 1e-9);
+}
+
 TEST(Metrics, WhatClientsSendMakesNoSeries) {
   const TestServer server(ascii_script("ok"));
   const std::size_t before = count_series(server.ask(get("/metrics")).body);
