@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <sys/resource.h>
 #include <thread>
@@ -81,6 +82,15 @@ std::string out_of_memory(const config::ServerConfig& config) {
          std::to_string(config.max_seq) + " tokens; lower --sequences or --max-seq";
 }
 
+/// The commonest mistake, found before an address is announced; the loader finds the others.
+void require_model(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::status(path, error).type() == std::filesystem::file_type::not_found) {
+    throw Error(ErrorCode::kNotFound,
+                "cannot load the model: " + path.string() + ": no such file or directory");
+  }
+}
+
 int run(config::LoadedConfig loaded) {
   block_shutdown_signals();
   raise_descriptor_limit(loaded.config.connections);
@@ -131,6 +141,7 @@ int serve(const std::vector<std::string>& arguments) {
       std::fputs(loaded.text.c_str(), stdout);
       return EXIT_SUCCESS;
     }
+    require_model(loaded.config.model);
     return run(std::move(loaded));
   } catch (const Error& error) {
     std::fprintf(stderr, "spel serve: %s\n", error.what());

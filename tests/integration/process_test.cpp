@@ -246,7 +246,9 @@ TEST(Process, BadSettingsRefuseToStart) {
 TEST(Process, AModelThatIsNotThereEndsIt) {
   Process process({"serve", "--port", "0", "--model", "/nonexistent-model"});
   EXPECT_EQ(process.wait(seconds(20)), 1);
-  EXPECT_TRUE(process.says("cannot load the model")) << process.output();
+  EXPECT_TRUE(process.says("cannot load the model: /nonexistent-model")) << process.output();
+  EXPECT_EQ(process.output().find("listening"), std::string::npos) << process.output();
+  EXPECT_EQ(process.output().find("signal"), std::string::npos) << process.output();
 }
 
 }  // namespace
