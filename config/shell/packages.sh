@@ -25,6 +25,7 @@ update_lists() {
 # Reads what apt-get prints, a line for each step, and says every few seconds how far it is.
 show_progress() {
   local line held='' status fetched=0 unpacked=0 set_up=0 total='?' shown=$SECONDS
+  local now='' said=''
   while true; do
     status=0
     IFS= read -r -t 5 line || status=$?
@@ -46,9 +47,11 @@ show_progress() {
         'E: '* | 'Err:'* | 'dpkg: error'*) printf '%s\n' "$line" >&2 ;;
       esac
     fi
-    if ((SECONDS >= shown + 5)); then
-      shown=$SECONDS
-      say "  of $total packages: $fetched fetched, $unpacked unpacked, $set_up ready"
+    now="  of $total packages: $fetched fetched, $unpacked unpacked, $set_up ready"
+    # One large package can take long: the same again is a sign of life.
+    if ((SECONDS >= shown + 20)) || { ((SECONDS >= shown + 5)) && [[ $now != "$said" ]]; }; then
+      shown=$SECONDS said=$now
+      say "$now"
     fi
   done
 }
