@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include "engine/request.h"
+
 namespace spel::engine {
 
 CaptureObserver::CaptureObserver(const ModelConfig& config)
@@ -69,15 +71,18 @@ bool CaptureRunner::step() {
   if (cancel_.exchange(false)) {
     fail_all("the server is shutting down");
   }
-  if (!job_ && !take_next()) {
-    return false;
-  }
   try {
+    if (!job_ && !take_next()) {
+      return false;
+    }
     read_piece();
   } catch (const std::exception& error) {
-    model_->set_observer(nullptr);
-    const auto failed = std::exchange(job_, nullptr);
-    failed->done({{}, std::string("the engine failed: ") + error.what()});
+    if (model_ != nullptr) {
+      model_->set_observer(nullptr);
+    }
+    if (const auto failed = std::exchange(job_, nullptr)) {
+      failed->done({{}, failure_text(error)});
+    }
   }
   return true;
 }

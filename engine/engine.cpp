@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/base/thread.h"
 #include "engine/admission.h"
 #include "engine/capture_runner.h"
 #include "engine/step.h"
@@ -43,6 +44,7 @@ class Engine::Impl {
                  *tokenizer_),
         captures_(dynamic_cast<HybridCausalModel*>(target_.get())) {
     check_tokenizer(*tokenizer_, *target_);
+    retired_.reserve(config_.sequences + config_.queue_capacity);
     state_bytes_ = captures_.state_bytes();
     for (std::size_t i = 0; i < config_.sequences; ++i) {
       sequences_.push_back(std::make_unique<Sequence>(*target_, draft_.get(), config_.k_max));
@@ -53,7 +55,7 @@ class Engine::Impl {
       stepper_.calibrate(*sequences_.front());
     }
     publish();
-    thread_ = std::thread([this] { run(); });
+    thread_ = start_thread("the engine's thread", [this] { run(); });
   }
 
   ~Impl() {
@@ -78,10 +80,10 @@ class Engine::Impl {
         ++rejected_;
         return SubmitStatus::kQueueFull;
       }
-      ++in_flight_;
-      ++submitted_;
       stream->set_on_credit([wake = wake_] { wake->notify(); });
       queue_.push_back({std::move(request), std::move(stream), Clock::now()});
+      ++in_flight_;  // Only what is in the queue: the push may have thrown.
+      ++submitted_;
     }
     wake_->notify();
     return SubmitStatus::kAccepted;
@@ -142,16 +144,16 @@ class Engine::Impl {
  private:
   void run() {
     while (true) {
-      retire();
-      bool worked = admit();
+      bool worked = true;
       try {
+        retire();
+        worked = admit();
         worked = stepper_.run(sequences_) || worked;
+        // One piece between two steps: nobody's next token waits for more.
+        worked = captures_.step() || worked;
       } catch (const std::exception& error) {
-        fail_running(error.what());
-        worked = true;
+        fail_running(error);
       }
-      // One piece between two steps: nobody's next token waits for more.
-      worked = captures_.step() || worked;
       publish();
       {
         // Asked after this round has ended what was cancelled: the wake-ups for the cancelling and
@@ -223,8 +225,12 @@ class Engine::Impl {
         queue_.pop_front();
         ++running_;
       }
-      stepper_.start(*sequence, std::move(next->request), std::move(next->stream),
-                     next->submitted_at);
+      try {
+        stepper_.start(*sequence, std::move(next->request), std::move(next->stream),
+                       next->submitted_at);
+      } catch (const std::exception& error) {
+        stepper_.fail(*sequence, error);  // It alone: the others' states are untouched.
+      }
       release_if_ended(*sequence);
       admitted = true;
     }
@@ -239,10 +245,10 @@ class Engine::Impl {
   }
 
   // A pass threw: nobody's state can be trusted any more.
-  void fail_running(const std::string& why) {
+  void fail_running(const std::exception& error) {
     for (const auto& sequence : sequences_) {
       if (sequence->active) {
-        stepper_.cancel(*sequence, FinishReason::kError, "the engine failed: " + why);
+        stepper_.fail(*sequence, error);
       }
       if (sequence->stream) {
         sequence->stream->flush();
@@ -321,7 +327,7 @@ class Engine::Impl {
   Stepper stepper_;
   CaptureRunner captures_;
   std::vector<std::unique_ptr<Sequence>> sequences_;
-  std::vector<Waiting> retired_;
+  std::vector<Waiting> retired_;  ///< Holds the whole queue without growing.
   std::size_t state_bytes_ = 0;
   std::shared_ptr<WakeSignal> wake_ = std::make_shared<WakeSignal>();
 

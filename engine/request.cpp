@@ -1,6 +1,7 @@
 #include "engine/request.h"
 
 #include <array>
+#include <new>
 
 namespace spel::engine {
 namespace {
@@ -26,6 +27,12 @@ std::optional<GovernorKind> parse_governor(std::string_view name) {
 
 std::string_view finish_reason_name(FinishReason reason) {
   return kFinishReasonNames[static_cast<std::size_t>(reason)];
+}
+
+std::string failure_text(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr
+             ? "there was not enough memory for it"
+             : std::string("the engine failed: ") + error.what();
 }
 
 double GenerationStats::tokens_per_second() const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -96,6 +97,8 @@ struct PromptEvent {
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kDeadline, kError };
+/// What a client may know of an exception that ended its request.
+[[nodiscard]] std::string failure_text(const std::exception& error);
 [[nodiscard]] std::string_view finish_reason_name(FinishReason reason);
 
 /// The receipt: what speculation did for this request. Times from a monotonic clock.
@@ -137,7 +140,8 @@ struct FinishEvent {
   std::size_t text_bytes = 0;  ///< The output's length in bytes: what a stop string cut is gone.
   std::string stop_sequence;   ///< The stop string that matched, if one did.
   std::optional<TokenId> stop_token;
-  std::string error;  ///< For kError: safe to show to the client.
+  std::string error;           ///< For kError: safe to show to the client.
+  bool out_of_memory = false;  ///< For kError: for want of memory; the same may work later.
   GenerationStats stats;
 };
 

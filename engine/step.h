@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
@@ -34,10 +35,13 @@ class Stepper {
   void start(Sequence& sequence, GenerationRequest request, std::shared_ptr<TokenStream> stream,
              Clock::time_point submitted_at);
   /// Ends a sequence from outside: receipt, FinishEvent, place freed.
-  void cancel(Sequence& sequence, FinishReason reason, std::string error = {});
+  void cancel(Sequence& sequence, FinishReason reason);
   /// Ends a request that never left the queue.
   void refuse(const GenerationRequest& request, TokenStream& stream, FinishReason reason,
               Clock::time_point submitted_at);
+  /// Ends what `error` has stopped, in whatever state it is. The place is free afterwards; its
+  /// stream is told and not yet flushed.
+  void fail(Sequence& sequence, const std::exception& error);
 
   /// Counters and gauges this class owns; the caller adds the queue's.
   [[nodiscard]] const EngineStats& stats();

@@ -1,5 +1,6 @@
 // The second half of a step: what the target's logits turn into.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "engine/step.h"
@@ -10,15 +11,15 @@ void Stepper::start(Sequence& sequence, GenerationRequest request,
                     std::shared_ptr<TokenStream> stream, Clock::time_point submitted_at) {
   sequence.request = std::move(request);
   sequence.stream = std::move(stream);
+  sequence.submitted_at = submitted_at;
+  sequence.started_at = Clock::now();
+  sequence.first_token_at = sequence.started_at;
+  sequence.last_token_at = sequence.started_at;
   const GenerationRequest& r = sequence.request;
   sequence.tokens.assign(r.prompt.begin(), r.prompt.end());
   sequence.sampler.reset(r.sampling, r.prompt);
   sequence.stops.emplace(r.stop);
   sequence.max_output = std::min(r.max_tokens, target_.max_seq() - r.prompt.size());
-  sequence.submitted_at = submitted_at;
-  sequence.started_at = Clock::now();
-  sequence.first_token_at = sequence.started_at;
-  sequence.last_token_at = sequence.started_at;
   sequence.output_bytes = 0;
   sequence.prompt_event = {};
   sequence.ending = {};
@@ -234,9 +235,16 @@ void Stepper::record_round(Sequence& sequence, std::size_t accepted, std::size_t
   }
 }
 
-void Stepper::cancel(Sequence& sequence, FinishReason reason, std::string error) {
+void Stepper::cancel(Sequence& sequence, FinishReason reason) {
   sequence.ending.reason = reason;
-  sequence.ending.error = std::move(error);
+  finish(sequence);
+}
+
+void Stepper::fail(Sequence& sequence, const std::exception& error) {
+  FinishEvent& ending = sequence.ending;
+  ending.reason = FinishReason::kError;
+  ending.out_of_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  ending.error = failure_text(error);
   finish(sequence);
 }
 
@@ -264,7 +272,6 @@ void Stepper::finish(Sequence& sequence) {
     stats.c = costs_.c();
     stats.v = costs_.v(stats.k);
   }
-  ++stats_.requests_finished[static_cast<std::size_t>(sequence.ending.reason)];
 
   const std::size_t fed = sequence.target_state->position();
   const bool reusable = sequence.ending.reason == FinishReason::kStop ||
@@ -273,6 +280,8 @@ void Stepper::finish(Sequence& sequence) {
     prefix_cache_.store_swap(std::span(sequence.tokens).first(fed), sequence.target_state);
   }
 
+  // Nothing throws from here on: what has ended is counted, told and freed.
+  ++stats_.requests_finished[static_cast<std::size_t>(sequence.ending.reason)];
   FinishEvent event = std::exchange(sequence.ending, {});
   event.stats = std::exchange(sequence.stats, {});
   sequence.stream->push(std::move(event));

@@ -79,9 +79,10 @@ void TokenStream::push(StreamEvent event) {
 }
 
 void TokenStream::flush() {
-  if (std::exchange(pushed_, false) && on_ready_) {
-    on_ready_();
+  if (pushed_ && on_ready_) {
+    on_ready_();  // If it throws, the next flush tells the reader.
   }
+  pushed_ = false;
 }
 
 }  // namespace spel::engine

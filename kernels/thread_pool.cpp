@@ -4,10 +4,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "config/base/error.h"
+#include "config/base/thread.h"
 #include "kernels/matrix.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -63,14 +65,25 @@ bool spin_until(Done done) {
 // and waits. A sleeping worker is therefore never waited for, and `fn`, `context`, `blocks` are
 // never written while a worker may read them.
 struct ThreadPool::Impl {
-  explicit Impl(std::size_t threads) : scratch(kScratchBytes) {
+  Impl(std::size_t threads, const std::string& name, const StartWorker& start)
+      : scratch(kScratchBytes) {
     workers.reserve(threads - 1);
-    for (std::size_t i = 1; i < threads; ++i) {
-      workers.emplace_back([this] { work(); });
+    try {
+      for (std::size_t i = 1; i < threads; ++i) {
+        const std::string what = "worker " + std::to_string(i) + " of " +
+                                 std::to_string(threads - 1) + " of " + name + " thread pool";
+        workers.push_back(start ? start([this] { work(); })
+                                : start_thread(what, [this] { work(); }));
+      }
+    } catch (...) {
+      end_workers();
+      throw;
     }
   }
 
-  ~Impl() {
+  ~Impl() { end_workers(); }
+
+  void end_workers() {
     stopping.store(true);
     epoch.fetch_add(2);
     epoch.notify_all();
@@ -174,11 +187,11 @@ struct ThreadPool::Impl {
   std::vector<std::thread> workers;
 };
 
-ThreadPool::ThreadPool(std::size_t threads) {
+ThreadPool::ThreadPool(std::size_t threads, const std::string& name, const StartWorker& start) {
   if (threads == 0) {
     throw Error(ErrorCode::kInvalidArgument, "a thread pool needs at least 1 thread, found 0");
   }
-  impl_ = std::make_unique<Impl>(threads);
+  impl_ = std::make_unique<Impl>(threads, name, start);
 }
 
 ThreadPool::~ThreadPool() = default;

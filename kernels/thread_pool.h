@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
+#include <thread>
 #include <type_traits>
 
 namespace spel::kernels {
@@ -19,8 +21,14 @@ namespace spel::kernels {
 /// throw and must not call back into the same pool.
 class ThreadPool {
  public:
-  /// `threads` counts the caller: 1 means no workers. Throws Error(kInvalidArgument) for 0.
-  explicit ThreadPool(std::size_t threads);
+  /// How a worker comes to be; a test's may fail.
+  using StartWorker = std::function<std::thread(std::function<void()>)>;
+
+  /// `threads` counts the caller: 1 means no workers. `name` says whose they are ("the target's").
+  /// Throws Error(kInvalidArgument) for 0, and ThreadError if one of them cannot be started: those
+  /// that were have ended then.
+  explicit ThreadPool(std::size_t threads, const std::string& name = "a",
+                      const StartWorker& start = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -1,5 +1,6 @@
 #include "memory/sqlite.h"
 
+#include <new>
 #include <sqlite3.h>
 
 #include "config/base/error.h"
@@ -47,6 +48,9 @@ Database::Database(const std::string& path) {
 
 void Database::fail(const char* what) {
   const int result = handle_ ? sqlite3_extended_errcode(handle_.get()) : SQLITE_NOMEM;
+  if ((result & 0xff) == SQLITE_NOMEM || result == SQLITE_IOERR_NOMEM) {
+    throw std::bad_alloc();
+  }
   const bool sync_failed = result == SQLITE_IOERR_FSYNC || result == SQLITE_IOERR_DIR_FSYNC;
   sync_failed_ = sync_failed_ || sync_failed;
   const std::string detail = handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory";

@@ -326,6 +326,28 @@ TEST(Engine, AFailingModelEndsItsRequestsWithAnErrorAndTheEngineLives) {
   EXPECT_EQ(generate(engine, request("?", 3)).text, "aaa");
 }
 
+TEST(Engine, WantOfMemoryIsToldApartFromOtherFailures) {
+  EngineConfig config;
+  config.calibrate = false;
+  Engine engine(config,
+                make_scripted_model({},
+                                    [](std::span<const TokenId> history) -> TokenId {
+                                      if (history.front() == '!') {
+                                        throw std::bad_alloc();
+                                      }
+                                      return 'a';
+                                    }),
+                nullptr, make_ascii_tokenizer());
+  const Answer answer = generate(engine, request("!", 10));
+  EXPECT_EQ(answer.finish.reason, FinishReason::kError);
+  EXPECT_TRUE(answer.finish.out_of_memory);
+  EXPECT_EQ(answer.finish.error, "there was not enough memory for it");
+  EXPECT_EQ(generate(engine, request("?", 3)).text, "aaa");
+  const EngineStats stats = engine.stats();
+  EXPECT_EQ(stats.requests_finished[static_cast<std::size_t>(FinishReason::kError)], 1U);
+  EXPECT_EQ(stats.running + stats.waiting, 0U);
+}
+
 TEST(Engine, DrainingRefusesNewRequestsAndFinishesOldOnes) {
   Options options;
   options.model.delay_per_pass = 1ms;

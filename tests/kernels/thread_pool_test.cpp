@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "config/base/error.h"
+#include "config/base/thread.h"
 
 namespace spel::kernels {
 namespace {
@@ -72,6 +74,25 @@ TEST(ThreadPool, EndsWhileItsWorkersSpinOrSleep) {
     if (round % 50 == 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+  }
+}
+
+TEST(ThreadPool, AWorkerThatCannotBeStartedEndsThoseBeforeIt) {
+  for (std::size_t good = 0; good < 3; ++good) {
+    std::size_t asked = 0;
+    std::atomic<std::size_t> ended{0};
+    const auto start = [&](std::function<void()> work) {
+      if (asked++ == good) {
+        throw ThreadError("a worker", "none is left");
+      }
+      return std::thread([&ended, work = std::move(work)] {
+        work();
+        ++ended;
+      });
+    };
+    EXPECT_THROW(ThreadPool(4, "a", start), ThreadError);
+    EXPECT_EQ(asked, good + 1);
+    EXPECT_EQ(ended, good);
   }
 }
 
