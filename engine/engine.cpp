@@ -164,6 +164,7 @@ class Engine::Impl {
         }
       }
       if (!worked) {
+        measure_if_idle();
         sleep();
       }
     }
@@ -292,8 +293,22 @@ class Engine::Impl {
     published_.state_bytes += state_bytes_;
   }
 
+  // Costs have to be true when the next request comes, whatever the machine did meanwhile.
+  void measure_if_idle() {
+    {
+      const std::lock_guard lock(mutex_);
+      idle_now_ = config_.calibrate && in_flight_ == 0 && !stopping_;
+    }
+    if (idle_now_) {
+      stepper_.measure_idle(*sequences_.front());
+    }
+  }
+
   void sleep() {
     std::optional<Clock::time_point> deadline;
+    if (idle_now_) {
+      deadline = stepper_.next_idle_measurement();
+    }
     const auto consider = [&](const GenerationRequest& request) {
       if (request.deadline && (!deadline || *request.deadline < *deadline)) {
         deadline = request.deadline;
@@ -329,6 +344,7 @@ class Engine::Impl {
   std::vector<std::unique_ptr<Sequence>> sequences_;
   std::vector<Waiting> retired_;  ///< Holds the whole queue without growing.
   std::size_t state_bytes_ = 0;
+  bool idle_now_ = false;  ///< Nothing accepted is left, as last seen by the engine thread.
   std::shared_ptr<WakeSignal> wake_ = std::make_shared<WakeSignal>();
 
   mutable std::mutex mutex_;  ///< Guards what follows.

@@ -44,7 +44,14 @@ double GenerationStats::tokens_per_second() const {
 }
 
 double GenerationStats::speedup() const {
-  return completion_tokens > 1 ? tokens_per_second() * ar_seconds : 0.0;
+  if (rounds == 0 || plain_seconds <= 0.0 || step_seconds <= 0.0) {
+    return 0.0;
+  }
+  // More than a pass emits cannot be gained, so such a quotient measures something else.
+  const double tokens_per_pass =
+      static_cast<double>(completion_tokens - 1) / static_cast<double>(rounds + ar_rounds);
+  const double gain = plain_seconds / step_seconds;
+  return gain <= tokens_per_pass ? gain : 0.0;
 }
 
 }  // namespace spel::engine

@@ -122,15 +122,21 @@ struct GenerationStats {
   std::vector<std::size_t> accepted_by_position;  ///< [k]
   std::size_t trips = 0;
   std::size_t resumes = 0;
-  double c = 0.0;           ///< Draft forward over AR token, as measured.
-  double v = 0.0;           ///< (K+1)-token verification over AR token, as measured.
-  double ar_seconds = 0.0;  ///< One plain token, the unit of c and v.
+  // Measured on this server's own passes of late, at this request's context; 0: not known.
+  double c = 0.0;           ///< Draft forward over AR token.
+  double v = 0.0;           ///< (K+1)-token verification over AR token.
+  double ar_seconds = 0.0;  ///< One plain token of a lone sequence, the unit of c and v.
+  /// Steps from the first token to the last, those of the same step with others included, and what
+  /// the same tokens would have taken in the same company had nobody proposed anything. 0: unknown.
+  double step_seconds = 0.0;
+  double plain_seconds = 0.0;
 
   [[nodiscard]] double alpha() const {
     return proposed == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(proposed);
   }
   [[nodiscard]] double tokens_per_second() const;
-  /// tokens_per_second over plain decoding's. 0 until there is something to compare.
+  /// plain_seconds over step_seconds. 0 where there is nothing to compare: no proposals were made,
+  /// or what plain decoding takes is not known.
   [[nodiscard]] double speedup() const;
 };
 

@@ -12,6 +12,7 @@
 #include "engine/request.h"
 #include "engine/sampler.h"
 #include "engine/speculate/governor.h"
+#include "engine/speculate/step_planner.h"
 #include "engine/stop_matcher.h"
 #include "engine/token_stream.h"
 
@@ -20,8 +21,8 @@ namespace spel::engine {
 /// Memory is allocated once and serves one request after another. Engine thread only.
 ///
 /// `tokens` holds prompt and output. The target has been fed target_state->position() of them: all
-/// but the last (pending) token once the prompt is done. The draft may lag further behind; it
-/// catches up in one pass when it is next asked to propose.
+/// but the last (pending) token once the prompt is done. The draft has been fed those from
+/// `draft_start` up to draft_end(), and catches up when it is next asked to propose.
 struct Sequence {
   Sequence(const CausalModel& target, const CausalModel* draft, std::size_t k_max)
       : target_state(target.make_state()),
@@ -35,6 +36,7 @@ struct Sequence {
   std::unique_ptr<SequenceState> target_state;
   std::unique_ptr<SequenceState> draft_state;  ///< Null without a draft model.
   std::vector<TokenId> tokens;
+  std::size_t draft_start = 0;  ///< Index of the first token that the draft knows.
   Sampler sampler;
   std::vector<float> target_logits;  ///< [k_max + 1][vocab]
   std::vector<float> draft_logits;   ///< [vocab]
@@ -54,14 +56,17 @@ struct Sequence {
   Clock::time_point started_at;
   Clock::time_point first_token_at;
   Clock::time_point last_token_at;
+  Pace pace;
 
   // The step being run.
   std::size_t planned_prefill = 0;                     ///< Prompt tokens to feed.
   bool decoding = false;                               ///< Verifies a round in this step.
   std::size_t proposed = 0;                            ///< Proposals of the round.
+  bool keep_prompt = false;                            ///< Its state is worth keeping.
   std::array<TokenId, limits::kSpecKMax + 1> round{};  ///< [pending, proposals …]
 
   [[nodiscard]] std::size_t prompt_size() const { return request.prompt.size(); }
+  [[nodiscard]] std::size_t draft_end() const { return draft_start + draft_state->position(); }
   [[nodiscard]] std::size_t emitted() const { return tokens.size() - prompt_size(); }
   [[nodiscard]] bool prefilled() const { return tokens.size() > prompt_size(); }
 };

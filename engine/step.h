@@ -11,7 +11,9 @@
 #include "engine/prefix_cache.h"
 #include "engine/recent_rounds.h"
 #include "engine/sequence.h"
+#include "engine/speculate/acceptance.h"
 #include "engine/speculate/cost_model.h"
+#include "engine/speculate/step_planner.h"
 #include "engine/tokenizer.h"
 
 namespace spel::engine {
@@ -23,8 +25,13 @@ class Stepper {
   Stepper(const EngineConfig& config, CausalModel& target, CausalModel* draft,
           const Tokenizer& tokenizer);
 
-  /// Measures passes of a few sizes on `scratch`, so that the first receipts have a unit.
+  /// Measures passes of all sizes on `scratch`, so that the first receipts have a unit.
   void calibrate(Sequence& scratch);
+  /// For a moment with nothing to do: measures one size of pass on `scratch`, if one has not been
+  /// measured for long, and sets when the next may be: all of it takes less than a hundredth of a
+  /// core. Before that it does nothing. `scratch` must serve no request.
+  void measure_idle(Sequence& scratch);
+  [[nodiscard]] Clock::time_point next_idle_measurement() const { return next_measurement_; }
 
   /// Advances every active sequence that is not parked. Sequences that end have their FinishEvent
   /// pushed and become inactive. Returns false if there was nothing to do.
@@ -45,17 +52,22 @@ class Stepper {
 
   /// Counters and gauges this class owns; the caller adds the queue's.
   [[nodiscard]] const EngineStats& stats();
-  [[nodiscard]] const CostModel& costs() const noexcept { return costs_; }
 
  private:
+  // step_plan.cpp
   void plan(std::span<const std::unique_ptr<Sequence>> sequences);
-  void plan_round(Sequence& sequence, std::size_t decoding);
+  void offer(Sequence& sequence);
+  void grant();
   void plan_prefill(std::span<const std::unique_ptr<Sequence>> sequences);
+  [[nodiscard]] std::size_t draft_start_of(const Sequence& sequence) const;
+  // step.cpp
   void draft();
-  void catch_up_draft();
-  void propose();
+  void propose(std::size_t place);
   void forward();
+  // step_commit.cpp
+  void commit();
   void verify(Sequence& sequence);
+  void account(Sequence& sequence, std::size_t emitted);
   bool emit_first(Sequence& sequence, std::span<const float> logits);
   void finish_prefill_chunk(Sequence& sequence, const float* chunk_logits);
   void record_prompt_logprobs(Sequence& sequence, const float* chunk_logits);
@@ -63,6 +75,22 @@ class Stepper {
             std::span<const float> logits);
   void finish(Sequence& sequence);
   void record_round(Sequence& sequence, std::size_t accepted, std::size_t discarded);
+  void keep_prompt(Sequence& sequence);
+  // step_measure.cpp
+  [[nodiscard]] double measure(CausalModel& model, SequenceState& state, std::size_t rows,
+                               float* logits);
+  void calibrate(CausalModel& model, SequenceState& state, float* logits, PassCost& cost);
+  bool measure_stalest(CausalModel& model, SequenceState& state, float* logits, PassCost& cost);
+
+  /// The step being run, in passes.
+  struct Step {
+    Clock::time_point began;
+    PassLoad prefill;  ///< Of the target's pass.
+    PassLoad decode;   ///< Of it, proposals included.
+    bool proposals = false;
+    double plain_seconds = 0.0;         ///< What it would take without proposals …
+    double plain_decode_seconds = 0.0;  ///< … and without the prefill. 0: not known.
+  };
 
   EngineConfig config_;
   CausalModel& target_;
@@ -71,15 +99,19 @@ class Stepper {
   std::size_t vocab_;
   PrefixCache prefix_cache_;
   CostModel costs_;
+  AcceptanceEstimate lately_ = unknown_acceptance();  ///< Over all requests.
+  StepPlanner planner_;
   RecentRounds recent_;
   EngineStats stats_;
   std::vector<Sequence*> running_;  ///< Planned for this step.
-  std::vector<Sequence*> lagging_;  ///< Whose draft catches up in this step.
   std::vector<Sequence*> prefilling_;
   std::vector<ForwardItem> items_;
-  std::vector<float> prompt_logits_;  ///< [prefill_chunk][vocab]
-  std::size_t draft_rows_ = 0;        ///< Planned for the first draft pass of the step.
+  std::vector<Candidate> candidates_;  ///< The decoding ones of running_, which come first.
+  std::vector<float> prompt_logits_;   ///< [prefill_chunk][vocab]
+  Step step_;
   std::size_t emitted_in_step_ = 0;
+  std::size_t position_ = 0;  ///< Of the last round: where the gauges take c and v.
+  Clock::time_point next_measurement_;
 };
 
 }  // namespace spel::engine

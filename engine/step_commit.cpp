@@ -1,4 +1,4 @@
-// The second half of a step: what the target's logits turn into.
+// The last part of a step: what the target's logits turn into.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -39,7 +39,7 @@ void Stepper::start(Sequence& sequence, GenerationRequest request,
     stats.k = params.k;
     stats.draft_enabled = true;
     stats.accepted_by_position.resize(params.k);
-    sequence.governor = make_governor(params);
+    sequence.governor = make_governor(params, lately_);
   }
 
   const PrefixCache::Hit reused =
@@ -53,7 +53,9 @@ void Stepper::start(Sequence& sequence, GenerationRequest request,
   }
   if (sequence.draft_state) {
     sequence.draft_state->reset();
+    sequence.draft_start = 0;
   }
+  sequence.pace = {};
   sequence.stats = std::move(stats);
   sequence.active = true;
   if (!reused.logits.empty()) {
@@ -92,11 +94,36 @@ void Stepper::finish_prefill_chunk(Sequence& sequence, const float* chunk_logits
     logits = {chunk_logits + (sequence.planned_prefill - 1) * vocab_, vocab_};
     sequence.stream->push(std::move(sequence.prompt_event));
   }
-  const bool valid = emit_first(sequence, logits);
-  // After the first token is on its way: the copy must not delay it. If that was all, the state is
-  // kept already and only gets its logits.
-  if (valid) {
-    prefix_cache_.store_copy(sequence.request.prompt, *sequence.target_state, logits);
+  if (sequence.request.prompt_logprobs) {
+    // The chunk's rows are the next step's; what is kept needs the last of them.
+    std::copy(logits.begin(), logits.end(), sequence.target_logits.begin());
+  }
+  sequence.keep_prompt = emit_first(sequence, logits);
+  if (!sequence.active) {
+    keep_prompt(sequence);  // That was all: the state is kept already and only gets its logits.
+  }
+}
+
+void Stepper::keep_prompt(Sequence& sequence) {
+  if (std::exchange(sequence.keep_prompt, false)) {
+    prefix_cache_.store_copy(sequence.request.prompt, *sequence.target_state,
+                             std::span(sequence.target_logits).first(vocab_));
+  }
+}
+
+void Stepper::commit() {
+  // Newcomers first: somebody waits for a first token longer than for a next one.
+  const float* chunk_logits = prompt_logits_.data();
+  for (Sequence* sequence : running_) {
+    if (!sequence->decoding) {
+      finish_prefill_chunk(*sequence, chunk_logits);
+      chunk_logits += sequence->planned_prefill * vocab_;
+    }
+  }
+  for (Sequence* sequence : running_) {
+    if (sequence->decoding) {
+      verify(*sequence);
+    }
   }
 }
 
@@ -142,12 +169,24 @@ void Stepper::verify(Sequence& sequence) {
 
   const std::size_t kept = before + emitted;
   sequence.target_state->rollback(sequence.target_state->position() - kept);
-  if (sequence.draft_state && sequence.draft_state->position() > kept) {
-    sequence.draft_state->rollback(sequence.draft_state->position() - kept);
+  if (sequence.draft_state && sequence.draft_end() > kept) {
+    sequence.draft_state->rollback(sequence.draft_end() - kept);
   }
+  account(sequence, emitted);
   if (ended) {
     finish(sequence);
   }
+}
+
+// What the step cost this sequence so far, and what its tokens would have cost without proposals:
+// this step without them for the first, and a plain one for each further token.
+void Stepper::account(Sequence& sequence, std::size_t emitted) {
+  const double plain =
+      step_.plain_seconds + static_cast<double>(emitted - 1) * step_.plain_decode_seconds;
+  const double seconds = seconds_between(step_.began, Clock::now());
+  sequence.stats.step_seconds += seconds;
+  sequence.stats.plain_seconds += plain;
+  sequence.pace.add(plain, seconds);
 }
 
 // Appends one token to the output. Returns true, with sequence.ending filled in, if it is the last.
@@ -224,6 +263,7 @@ void Stepper::record_round(Sequence& sequence, std::size_t accepted, std::size_t
       ++stats_.accepted_by_position[i];
     }
     recent_.add_round(proposed, accepted);
+    lately_.observe(proposed - discarded, accepted);
   }
   if (sequence.governor) {
     const std::size_t trips = sequence.governor->trips();
@@ -265,12 +305,17 @@ void Stepper::finish(Sequence& sequence) {
   GenerationStats& stats = sequence.stats;
   stats.prefill_seconds = seconds_between(sequence.started_at, sequence.first_token_at);
   stats.decode_seconds = seconds_between(sequence.first_token_at, sequence.last_token_at);
-  stats.ar_seconds = costs_.ar_seconds();
+  // The middle of what was attended to.
+  const std::size_t position = (sequence.prompt_size() + sequence.tokens.size()) / 2;
+  stats.ar_seconds = costs_.ar_seconds(position);
+  if (stats.ar_seconds == 0.0) {
+    stats.plain_seconds = 0.0;
+  }
   if (stats.draft_enabled) {
     stats.trips = sequence.governor->trips();
     stats.resumes = sequence.governor->resumes();
-    stats.c = costs_.c();
-    stats.v = costs_.v(stats.k);
+    stats.c = costs_.c(position);
+    stats.v = costs_.v(stats.k, position);
   }
 
   const std::size_t fed = sequence.target_state->position();

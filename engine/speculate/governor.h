@@ -1,50 +1,26 @@
-// Decides, round by round, how many tokens to propose.
+// What a request wants proposed, round by round. How much of it a step grants is the planner's.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
 
-#include "config/base/limits.h"
 #include "engine/request.h"
-#include "engine/speculate/cost_model.h"
+#include "engine/speculate/acceptance.h"
 
 namespace spel::engine {
-
-/// Acceptance by position: the chance that proposal j is accepted, given that those before it
-/// were. Older rounds fade. Positions share strength: one not yet reached borrows from the one
-/// before it. Not thread-safe.
-class AcceptanceEstimate {
- public:
-  /// `memory`: rounds after which a round's weight has fallen to 1/e.
-  AcceptanceEstimate(double prior, double prior_weight, double memory);
-
-  void observe(std::size_t proposed, std::size_t accepted);
-  [[nodiscard]] double at(std::size_t position) const;
-  /// Tokens a round of k proposals is expected to emit: 1 + sum of the chances of each prefix.
-  [[nodiscard]] double expected_tokens(std::size_t k) const;
-
- private:
-  double prior_;
-  double prior_weight_;
-  double decay_;
-  std::array<double, limits::kSpecKMax> reached_{};
-  std::array<double, limits::kSpecKMax> accepted_{};
-};
-
-/// What a governor may look at besides its own history.
-struct RoundContext {
-  const CostModel* costs = nullptr;
-  std::size_t sequences = 1;  ///< Decoding together in this step.
-};
 
 /// One per request. Its decisions change speed only, never the output. Not thread-safe.
 class Governor {
  public:
   virtual ~Governor() = default;
 
-  /// Proposals for the next round, 0 … k of the request.
-  [[nodiscard]] virtual std::size_t choose_k(const RoundContext& context) = 0;
+  struct Wish {
+    std::size_t k = 0;   ///< Proposals for the next round, 0 … k of the request.
+    bool fixed = false;  ///< Exactly so many, whether they promise to pay or not.
+  };
+  [[nodiscard]] virtual Wish wish() const = 0;
+  /// The chance that proposal `place` is accepted, given that those before it are.
+  [[nodiscard]] virtual double chance(std::size_t place) const = 0;
   /// After every round, also those without proposals (0, 0).
   virtual void on_round(std::size_t proposed, std::size_t accepted) = 0;
 
@@ -58,8 +34,13 @@ class Governor {
 
 /// off: always k. trip: the document's governor: keeps a rolling accepted/proposed over the window
 /// and suspends for the rest of the call when it falls below the threshold, or when a round accepts
-/// nothing. adaptive: picks the k with the most expected tokens per second from the measured costs
-/// and the estimated acceptance; at 0 it probes again after a back-off that doubles.
-[[nodiscard]] std::unique_ptr<Governor> make_governor(const SpeculationParams& params);
+/// nothing. adaptive: offers up to k and leaves it to the planner how many pay; when none have for
+/// some rounds it suspends and tries one again after a back-off that doubles. `lately`: acceptance
+/// of the requests before this one, which an adaptive governor starts from.
+[[nodiscard]] std::unique_ptr<Governor> make_governor(const SpeculationParams& params,
+                                                      const AcceptanceEstimate& lately);
+
+/// What `lately` starts from.
+[[nodiscard]] AcceptanceEstimate unknown_acceptance();
 
 }  // namespace spel::engine

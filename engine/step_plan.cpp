@@ -1,0 +1,124 @@
+// The first part of a step: which tokens of which sequences it feeds.
+#include <algorithm>
+
+#include "engine/step.h"
+
+namespace spel::engine {
+namespace {
+
+// A draft that starts afresh reads the end of the text only: half as many tokens as may still come,
+// within these bounds, and what one pass holds. To read all of a long prompt would cost more than
+// it brings: with the last 8 tokens four of the shipped draft's proposals make 3.7 tokens a round,
+// with the last 64 or with all of 300 3.9, and with all of 3,000 no more.
+constexpr std::size_t kDraftWindowMin = 16;
+constexpr std::size_t kDraftWindowMax = 128;
+
+}  // namespace
+
+void Stepper::plan(std::span<const std::unique_ptr<Sequence>> sequences) {
+  running_.clear();
+  candidates_.clear();
+  for (const auto& sequence : sequences) {
+    sequence->decoding = false;
+    sequence->planned_prefill = 0;
+    sequence->proposed = 0;
+    sequence->keep_prompt = false;
+    if (sequence->active && sequence->prefilled() &&
+        sequence->stream->park_unless(config_.k_max + 1)) {
+      sequence->decoding = true;
+      offer(*sequence);
+    }
+  }
+  plan_prefill(sequences);
+  grant();
+}
+
+// Enters a decoding sequence as a candidate for proposals.
+void Stepper::offer(Sequence& sequence) {
+  sequence.round[0] = sequence.tokens.back();
+  running_.push_back(&sequence);
+  Candidate& candidate = candidates_.emplace_back();
+  candidate.position = sequence.target_state->position();
+  candidate.pace = sequence.pace.value();
+  if (!sequence.governor) {
+    return;
+  }
+  candidate.governor = sequence.governor.get();
+  candidate.wish = sequence.governor->wish();
+  // A round emits at most k + 1 tokens, and its tokens must have a position in both models.
+  const std::size_t left = sequence.max_output - sequence.emitted();
+  const std::size_t start = draft_start_of(sequence);
+  const std::size_t read = std::max(start, sequence.draft_end());
+  std::size_t& k = candidate.wish.k;
+  k = std::min({k, left - 1, target_.max_seq() - sequence.tokens.size()});
+  k = sequence.tokens.size() - start + k <= draft_->max_seq() ? k : 0;
+  candidate.backlog = candidate.position - read;
+  candidate.rounds_left = static_cast<double>(left) / static_cast<double>(k + 1);
+}
+
+// Where the draft's view of the text begins: a draft too far behind starts afresh.
+std::size_t Stepper::draft_start_of(const Sequence& sequence) const {
+  const std::size_t window = std::min(
+      std::clamp((sequence.max_output - sequence.emitted()) / 2, kDraftWindowMin, kDraftWindowMax),
+      draft_->max_batch_rows() - 1);
+  const std::size_t end = sequence.tokens.size() - 1;
+  return end - sequence.draft_end() > window ? end - window : sequence.draft_start;
+}
+
+void Stepper::grant() {
+  PassLoad decode;
+  for (const Candidate& candidate : candidates_) {
+    decode += PassLoad::of_rows(1, candidate.position);
+  }
+  PassLoad pass = step_.prefill;
+  pass += decode;
+  step_.plain_seconds = costs_.target.estimate(pass);
+  step_.plain_decode_seconds = candidates_.empty() ? 0.0 : costs_.target.estimate(decode);
+  if (draft_ == nullptr) {
+    return;
+  }
+  planner_.plan(candidates_, step_.prefill, costs_, step_.began);
+  std::size_t draft_rows = 0;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    const Candidate& candidate = candidates_[i];
+    if (candidate.granted == 0 || draft_rows + candidate.backlog + 1 > draft_->max_batch_rows()) {
+      continue;  // The draft's pass is full: it proposes in the next step.
+    }
+    draft_rows += candidate.backlog + 1;
+    Sequence& sequence = *running_[i];
+    const std::size_t start = draft_start_of(sequence);
+    if (start != sequence.draft_start) {
+      sequence.draft_state->reset();
+      sequence.draft_start = start;
+    }
+    sequence.proposed = candidate.granted;
+  }
+}
+
+// Divides the chunk over the prompts being prefilled, the shortest first, so that a newcomer never
+// waits behind a long prompt.
+void Stepper::plan_prefill(std::span<const std::unique_ptr<Sequence>> sequences) {
+  const auto left = [](const Sequence& sequence) {
+    return sequence.prompt_size() - sequence.target_state->position();
+  };
+  prefilling_.clear();
+  for (const auto& sequence : sequences) {
+    if (sequence->active && !sequence->prefilled()) {
+      prefilling_.push_back(sequence.get());
+    }
+  }
+  std::sort(prefilling_.begin(), prefilling_.end(), [&](const Sequence* a, const Sequence* b) {
+    return left(*a) != left(*b) ? left(*a) < left(*b) : a->started_at < b->started_at;
+  });
+  std::size_t budget = config_.prefill_chunk;
+  for (std::size_t i = 0; i < prefilling_.size() && budget > 0; ++i) {
+    Sequence& sequence = *prefilling_[i];
+    const std::size_t share = std::max<std::size_t>(1, budget / (prefilling_.size() - i));
+    sequence.planned_prefill = std::min(left(sequence), share);
+    budget -= sequence.planned_prefill;
+    step_.prefill += PassLoad::of_rows(sequence.planned_prefill, sequence.target_state->position());
+    running_.push_back(&sequence);
+  }
+}
+
+}  // namespace spel::engine
