@@ -22,7 +22,6 @@ Stepper::Stepper(const EngineConfig& config, CausalModel& target, CausalModel* d
 
 bool Stepper::run(std::span<const std::unique_ptr<Sequence>> sequences) {
   step_ = {};
-  step_.began = Clock::now();
   plan(sequences);
   if (running_.empty()) {
     return false;
@@ -90,7 +89,7 @@ void Stepper::propose(std::size_t place) {
     items_.push_back(
         {sequence->draft_state.get(), fed, false, LogitRows::kLast, sequence->draft_logits.data()});
   }
-  const auto begin = Clock::now();
+  const PassClock clock;
   draft_->forward(items_);
   for (Sequence* sequence : running_) {
     if (sequence->proposed <= place) {
@@ -105,8 +104,7 @@ void Stepper::propose(std::size_t place) {
     sequence->round[place + 1] = token;
     sequence->sampler.push(token);
   }
-  const auto end = Clock::now();
-  costs_.draft.observe(load, seconds_between(begin, end), end);
+  costs_.draft.observe(load, clock.seconds(), Clock::now());
 }
 
 void Stepper::forward() {
@@ -137,13 +135,13 @@ void Stepper::forward() {
     prefill_rows += count;
   }
   const auto begin = Clock::now();
+  const PassClock clock;
   target_.forward(items_);
   commit();
-  const auto end = Clock::now();
-  const double seconds = seconds_between(begin, end);
   PassLoad load = step_.prefill;
   load += step_.decode;
-  costs_.target.observe(load, seconds, end);
+  costs_.target.observe(load, clock.seconds(), Clock::now());
+  const double seconds = seconds_between(begin, Clock::now());
   const double share = step_.prefill.rows / load.rows;
   stats_.prefill_seconds += seconds * share;
   (step_.proposals ? stats_.verify_seconds : stats_.plain_seconds) += seconds * (1.0 - share);

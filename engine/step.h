@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/pass_clock.h"
 #include "engine/prefix_cache.h"
 #include "engine/recent_rounds.h"
 #include "engine/sequence.h"
@@ -84,7 +85,8 @@ class Stepper {
 
   /// The step being run, in passes.
   struct Step {
-    Clock::time_point began;
+    Clock::time_point began = Clock::now();
+    PassClock clock;
     PassLoad prefill;  ///< Of the target's pass.
     PassLoad decode;   ///< Of it, proposals included.
     bool proposals = false;

@@ -183,7 +183,7 @@ void Stepper::verify(Sequence& sequence) {
 void Stepper::account(Sequence& sequence, std::size_t emitted) {
   const double plain =
       step_.plain_seconds + static_cast<double>(emitted - 1) * step_.plain_decode_seconds;
-  const double seconds = seconds_between(step_.began, Clock::now());
+  const double seconds = step_.clock.seconds();
   sequence.stats.step_seconds += seconds;
   sequence.stats.plain_seconds += plain;
   sequence.pace.add(plain, seconds);

@@ -7,7 +7,11 @@ namespace spel::engine {
 namespace {
 
 // Variances are of logarithms: 0.01 is a standard deviation of a tenth.
-constexpr double kPassNoise = 0.01;    // One pass differs from the next by this much.
+// One pass differs from the next by this much at least, and on a busy machine by up to that.
+constexpr double kPassNoiseMin = 0.01;
+constexpr double kPassNoiseMax = 0.25;
+constexpr double kNoiseWeight = 0.05;  // Of a pass in the average of that difference.
+constexpr double kBusyGain = 0.1;      // However noisy: a new load is believed after some passes.
 constexpr double kUnconfirmed = 0.25;  // A point nobody measured on a quiet machine.
 constexpr double kStale = 0.04;        // As far as a measured point is ever forgotten.
 constexpr double kBusyKnown = 0.25;    // As far as the load is.
@@ -32,6 +36,7 @@ PassCost::PassCost() {
     points_[i].variance = kUnconfirmed;
   }
   log_slope_ = std::log(kFirstSlope);
+  noise_ = kPassNoiseMin;
   busy_variance_ = kBusyKnown;
   slope_variance_ = kSlopeKnown;
 }
@@ -71,7 +76,7 @@ void PassCost::calibrate(std::size_t rows, double seconds, double spread, Clock:
     points_[index].log_seconds += shift;
   }
   points_[index].confirmed = spread <= kSpreadRelied;
-  points_[index].variance = points_[index].confirmed ? kPassNoise : kUnconfirmed;
+  points_[index].variance = points_[index].confirmed ? kPassNoiseMin : kUnconfirmed;
   points_[index].measured_at = now;
   updated_at_ = std::max(updated_at_, now);
   straighten();
@@ -103,24 +108,26 @@ void PassCost::observe(const PassLoad& load, double seconds, Clock::time_point n
   const double from_above = above_part / total;
   const double from_context = context_part / total;
 
-  const double variance = kPassNoise + busy_variance_ + square(from_below) * below.variance +
+  const double variance = noise_ + busy_variance_ + square(from_below) * below.variance +
                           square(from_above) * above.variance +
                           square(from_context) * slope_variance_;
   const double limit = kSurprise * std::sqrt(variance);
   const double surprise =
       std::clamp(std::log(seconds) - log_busy_ - std::log(total), -limit, limit);
   // Moves one quantity by its share of the surprise, and is surer of it from then on.
-  const auto learn = [&](double& value, double& doubt, double weight) {
-    const double gain = weight * doubt / variance;
+  const auto learn = [&](double& value, double& doubt, double weight, double least_gain) {
+    const double gain = std::max(weight * doubt / variance, least_gain);
     value += gain * surprise;
     doubt *= 1.0 - weight * gain;
   };
-  learn(log_busy_, busy_variance_, 1.0);
-  learn(below.log_seconds, below.variance, from_below);
+  learn(log_busy_, busy_variance_, 1.0, kBusyGain);
+  learn(below.log_seconds, below.variance, from_below, 0.0);
   if (place.above != place.below) {
-    learn(above.log_seconds, above.variance, from_above);
+    learn(above.log_seconds, above.variance, from_above, 0.0);
   }
-  learn(log_slope_, slope_variance_, from_context);
+  learn(log_slope_, slope_variance_, from_context, 0.0);
+  noise_ = std::clamp(noise_ + kNoiseWeight * (square(surprise) - variance), kPassNoiseMin,
+                      kPassNoiseMax);
 
   Point& nearest = place.share < 0.5 ? below : above;
   nearest.confirmed = true;

@@ -84,6 +84,7 @@ class PassCost {
 
   std::array<Point, kRows.size()> points_{};
   std::array<double, kRows.size()> monotone_{};  ///< The curve estimate() reads, `busy` included.
+  double noise_ = 0.0;                           ///< Variance between one pass and the next.
   double log_busy_ = 0.0;
   double busy_variance_ = 0.0;
   double log_slope_ = 0.0;
