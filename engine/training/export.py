@@ -18,6 +18,7 @@ from generate import StepDecoder
 from params import Parameters
 from quantise import int8_rows, pack_ternary, ternary_rows
 
+_SHIPPED = Path(__file__).resolve().parent.parent / "models" / "spel-21m"
 GOLDEN_TEXT = b"The key is 1907."
 _NAMES = {  # ours -> the directory's
     "norm1": "input_norm.weight",
@@ -153,6 +154,8 @@ def write_directory(out: Path, name: str, target: Parameters, draft: Parameters)
     write_safetensors(out / "golden.safetensors", golden(target, draft), meta)
     text = json.dumps(directory_config(name, target.config), indent=2) + "\n"
     (out / "config.json").write_text(text)
+    for file in ("tokenizer.json", "tokenizer_config.json"):  # The same for every model of ours.
+        (out / file).write_bytes((_SHIPPED / file).read_bytes())
     write_sums(out)
 
 
