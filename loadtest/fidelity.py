@@ -92,9 +92,11 @@ def joined(chunks: list[dict[str, Any]]) -> dict[str, Any]:
         choice["text"] += part["text"]
         choice.setdefault("token_ids", []).extend(part.get("token_ids", []))
         choice.setdefault("offsets", []).extend(part.get("spel", {}).get("text_offsets", []))
-        logprobs = choice.setdefault("logprobs", None if part["logprobs"] is None else {})
+        # A stream has none where there is no text; the whole answer then has empty ones.
+        logprobs = choice.setdefault("logprobs", {})
         for name, values in (part["logprobs"] or {}).items():
-            logprobs.setdefault(name, []).extend(values)
+            if values:
+                logprobs.setdefault(name, []).extend(values)
         choice["finish_reason"] = part["finish_reason"]
         choice["stop_reason"] = part.get("stop_reason")
     last = chunks[-1]
