@@ -78,7 +78,9 @@ class Client(unittest.TestCase):
         create = self.client.completions.create
         with self.assertRaises(openai.BadRequestError) as bad:
             create(model=_MODEL, prompt="a", temperature=9)
-        self.assertEqual((bad.exception.param, bad.exception.code), ("temperature", "invalid_value"))
+        self.assertEqual(
+            (bad.exception.param, bad.exception.code), ("temperature", "invalid_value")
+        )
         with self.assertRaises(openai.BadRequestError) as long:
             create(model=_MODEL, prompt="a" * 5000)
         self.assertEqual(long.exception.code, "context_length_exceeded")
