@@ -33,7 +33,7 @@ _FILLER = (
     "a cart went by ",
     "the fire burned low ",
 )
-_OPENINGS = (
+OPENINGS = (
     "It is a truth universally acknowledged, that a single man in possession of a good "
     "fortune, must be in want of a wife.",
     "In the beginning God created the heaven and the earth. And the earth was without form, "
@@ -76,8 +76,8 @@ class PromptSource:
             asked, value = rng.choice(pairs)
             return Prompt(kind, key, f"{facts_text(rng, pairs)}?{asked}=", value)
         if kind is Kind.PROSE:
-            start = rng.randrange(len(_OPENINGS))
-            whole = " ".join(_OPENINGS[start:] + _OPENINGS[:start])
+            start = rng.randrange(len(OPENINGS))
+            whole = " ".join(OPENINGS[start:] + OPENINGS[:start])
             return Prompt(kind, key, whole[: round(rng.randint(60, 400) * self._scale)].rstrip())
         if kind is Kind.RANDOM:
             alphabet = string.ascii_letters + string.digits + string.punctuation + " "

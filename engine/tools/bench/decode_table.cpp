@@ -66,7 +66,7 @@ UnitCosts measure_costs(const Part& part, std::size_t threads) {
                         spread_of(ratios(seconds[2], seconds[0]))};
   part.context.report.row({"draft only", std::to_string(threads), "-",
                            with_range(spread_of(inverse(seconds[1], 1.0)), 0),
-                           "c = " + with_range(costs.c, 3), "-", "-", "-"});
+                           "c = " + with_range(costs.c, 3), "-", "-", "-", "-"});
   if (threads > 1) {
     part.context.report.figure(
         {"c_" + part.model.label + "_" + std::to_string(threads) + part.suffix,
@@ -97,34 +97,46 @@ void decode_prompt(const Part& part, const std::string& name, const std::vector<
   const auto results = run_modes(rig.engine, modes, {prompt}, options.decode_tokens,
                                  options.temperature, options.runs);
   std::vector<Spread> speedups;
+  std::vector<Spread> whole;
   for (std::size_t i = 0; i < modes.size(); ++i) {
     const GenerationStats& s = results[i].totals;
     const bool plain = !modes[i].speculation.enabled;
     const bool fixed_k = modes[i].speculation.governor == GovernorKind::kOff && !plain;
     speedups.push_back(
         spread_of(ratios(results[0].seconds_per_token, results[i].seconds_per_token)));
+    whole.push_back(
+        spread_of(ratios(results[0].seconds_per_request, results[i].seconds_per_request)));
     const double projected =
         projected_speedup(s.alpha(), options.k, costs.c.median, costs.v.median);
     report.row({name + ", " + modes[i].name, plain ? "-" : std::to_string(threads),
                 plain ? "-" : std::to_string(modes[i].speculation.k),
                 with_range(spread_of(inverse(results[i].seconds_per_token, 1.0)), 0),
-                with_range(speedups.back(), 2), fixed_k ? fixed(projected, 2) : "-",
-                acceptance_text(s), plain ? "-" : rounds_text(s)});
+                with_range(speedups.back(), 2), with_range(whole.back(), 2),
+                fixed_k ? fixed(projected, 2) : "-", acceptance_text(s),
+                plain ? "-" : rounds_text(s)});
   }
   report.line(name + ", raw, " + by_position(results[1].totals));
-  const auto figure = [&](const std::string& figure_name, std::size_t mode) {
+  const auto add_figure = [&](const std::string& figure_name, std::size_t mode,
+                              const Spread& speedup, const std::string& clock) {
     const GenerationStats& s = results[mode].totals;
     report.figure(
         {figure_name + part.suffix + (threads == 1 ? "" : "_threads_" + std::to_string(threads)),
-         speedups[mode],
+         speedup,
          "x plain",
          {{"shape", part.model.description},
+          {"clock", clock},
+          {"prompt_tokens", std::to_string(prompt.size())},
+          {"completion_tokens", std::to_string(options.decode_tokens)},
           {"weights_dtype", part.dtype},
           {"k", std::to_string(modes[mode].speculation.k)},
           {"draft_threads", std::to_string(threads)},
           {"alpha", fixed(s.alpha(), 3)},
           {"rounds", std::to_string(s.rounds)},
           {"ar_rounds", std::to_string(s.ar_rounds)}}});
+  };
+  const auto figure = [&](const std::string& figure_name, std::size_t mode) {
+    add_figure(figure_name, mode, speedups[mode], "first token to last");
+    add_figure(figure_name + "_request", mode, whole[mode], "whole request, prompt included");
   };
   const bool random = name == "random";
   figure(random ? "raw_random_ratio" : "raw_indomain_speedup", 1);
@@ -173,7 +185,7 @@ void forced_rows(const Part& part, const std::vector<TokenId>& prompt, const Uni
   }
   const auto tokens = static_cast<double>(options.decode_tokens);
   report.row({"AR target, model alone", "-", "-", with_range(spread_of(inverse(plain, tokens)), 0),
-              "1.00", "-", "-", "-"});
+              "1.00", "-", "-", "-", "-"});
   for (const Ceiling& ceiling : ceilings) {
     const Spread speedup = spread_of(ratios(plain, ceiling.seconds));
     const bool full_copy = &ceiling == &ceilings.back();
@@ -181,7 +193,7 @@ void forced_rows(const Part& part, const std::vector<TokenId>& prompt, const Uni
                                                full_copy ? 1.0 : costs.c.median, costs.v.median);
     report.row({ceiling.name, "1", std::to_string(options.k),
                 with_range(spread_of(inverse(ceiling.seconds, tokens)), 0), with_range(speedup, 2),
-                fixed(projected, 2),
+                "-", fixed(projected, 2),
                 fixed(ceiling.last.alpha(), 3) + " " + std::to_string(ceiling.last.accepted) + "/" +
                     std::to_string(ceiling.last.proposed),
                 std::to_string(ceiling.last.rounds)});
@@ -209,6 +221,7 @@ void decode_dtype(const BenchContext& context, const BenchModel& model, WeightsD
                         {"K", 2},
                         {"tok/s", 18},
                         {"vs AR", 24},
+                        {"whole request", 24},
                         {"proj.", 5},
                         {"alpha", 13},
                         {"rounds", 0}});

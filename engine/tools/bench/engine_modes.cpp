@@ -59,6 +59,7 @@ std::vector<ModeResult> run_modes(Engine& engine, const std::vector<Mode>& modes
     for (std::size_t mode = 0; mode < modes.size(); ++mode) {
       GenerationStats totals;
       std::size_t decoded = 0;
+      double whole_seconds = 0.0;
       for (std::size_t i = 0; i < prompts.size(); ++i) {
         GenerationRequest request;
         request.prompt = prompts[i];
@@ -67,7 +68,9 @@ std::vector<ModeResult> run_modes(Engine& engine, const std::vector<Mode>& modes
         request.sampling.seed = i;
         request.speculation = modes[mode].speculation;
         request.ignore_eos = true;
+        const auto begin = Clock::now();
         Generated generated = run_request(engine, std::move(request));
+        whole_seconds += seconds_between(begin, Clock::now());
         add_counts(generated.finish.stats, totals);
         decoded += generated.tokens.size() - std::min<std::size_t>(1, generated.tokens.size());
         if (outputs[i].empty()) {
@@ -80,6 +83,8 @@ std::vector<ModeResult> run_modes(Engine& engine, const std::vector<Mode>& modes
         // The first token belongs to the prefill.
         results[mode].seconds_per_token.push_back(
             totals.decode_seconds / static_cast<double>(std::max<std::size_t>(1, decoded)));
+        results[mode].seconds_per_request.push_back(whole_seconds /
+                                                    static_cast<double>(prompts.size()));
         results[mode].totals = std::move(totals);
       }
     }

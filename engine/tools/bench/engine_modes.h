@@ -22,8 +22,10 @@ struct Mode {
 [[nodiscard]] Mode governed_mode(GovernorKind governor, std::size_t k);
 
 struct ModeResult {
-  std::vector<double> seconds_per_token;  ///< [run], over all prompts.
-  GenerationStats totals;                 ///< Counts of one run over all prompts.
+  std::vector<double> seconds_per_token;  ///< [run], over all prompts: first token to last.
+  std::vector<double>
+      seconds_per_request;  ///< [run], mean: submitting to the end, prompt included.
+  GenerationStats totals;   ///< Counts of one run over all prompts.
 };
 
 /// Decodes every prompt in every mode, `runs` times after one round that is not counted. Output is
