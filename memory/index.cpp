@@ -11,18 +11,6 @@ namespace {
 
 static_assert(kAnchors == kBlockRows, "a note's anchors are the rows of one block");
 
-/// Best first; the lower id on a tie, so that the order is the same every time.
-bool better(const Match& a, const Match& b) {
-  return a.score != b.score ? a.score > b.score : a.id < b.id;
-}
-
-void keep_best(std::vector<Match>& matches, std::size_t count) {
-  const std::size_t kept = std::min(count, matches.size());
-  std::partial_sort(matches.begin(), matches.begin() + static_cast<std::ptrdiff_t>(kept),
-                    matches.end(), better);
-  matches.resize(kept);
-}
-
 /// sums[q][anchor]: the best of, over the places the last token may stand at, the likeness of the
 /// query's tokens to the anchors before it. Tokens that fall before the first anchor add nothing.
 float align(const float* sums, std::size_t tokens) {
@@ -46,7 +34,7 @@ float align(const float* sums, std::size_t tokens) {
 
 }  // namespace
 
-void SketchIndex::add(NoteId id, std::span<const std::uint16_t> sketch) {
+void SketchIndex::add(NoteId id, std::uint64_t content, std::span<const std::uint16_t> sketch) {
   assert(sketch.size() == kBlock && !slots_.contains(id));
   const std::size_t slot = ids_.size();
   if (slot == pages_.size() * kPageNotes) {
@@ -56,6 +44,7 @@ void SketchIndex::add(NoteId id, std::span<const std::uint16_t> sketch) {
   make_coarse(sketch, {coarse_of(slot), kCoarseBytes});
   slots_[id] = slot;
   ids_.push_back(id);
+  contents_.push_back(content);
 }
 
 void SketchIndex::remove(NoteId id) {
@@ -69,10 +58,12 @@ void SketchIndex::remove(NoteId id) {
     std::copy_n(sketch_of(last), kBlock, sketch_of(slot));
     std::copy_n(coarse_of(last), kCoarseBytes, coarse_of(slot));
     ids_[slot] = ids_[last];
+    contents_[slot] = contents_[last];
     slots_[ids_[slot]] = slot;
   }
   slots_.erase(id);
   ids_.pop_back();
+  contents_.pop_back();
   pages_.resize((last + kPageNotes - 1) / kPageNotes);
 }
 
@@ -83,23 +74,36 @@ float SketchIndex::best_alignment(std::size_t slot, std::span<const float> query
   return align(sums.data(), tokens);
 }
 
-std::vector<std::size_t> SketchIndex::shortlist(const CoarseQuery& query, std::size_t count) const {
-  struct Candidate {
-    std::int32_t score;
-    NoteId id;
-    std::size_t slot;
+// The `count` best, of one content at most kRerankCopies: a note written again and again leaves
+// room for the others.
+void SketchIndex::keep_candidates(std::vector<Candidate>& candidates, std::size_t count) {
+  if (candidates.size() <= count) {
+    return;
+  }
+  const auto ahead = [](const Candidate& a, const Candidate& b) {
+    return a.score != b.score ? a.score > b.score : a.id < b.id;
   };
-  std::vector<Candidate> candidates;
-  const auto keep = [&] {
-    if (candidates.size() <= count) {
-      return;
+  std::sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
+    return a.content != b.content ? a.content < b.content : ahead(a, b);
+  });
+  std::size_t copies = 0;
+  std::size_t kept = 0;
+  for (const Candidate& candidate : candidates) {
+    copies = kept > 0 && candidates[kept - 1].content == candidate.content ? copies + 1 : 1;
+    if (copies <= kRerankCopies) {
+      candidates[kept++] = candidate;
     }
+  }
+  candidates.resize(kept);
+  if (kept > count) {
     std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count),
-                     candidates.end(), [](const Candidate& a, const Candidate& b) {
-                       return a.score != b.score ? a.score > b.score : a.id < b.id;
-                     });
+                     candidates.end(), ahead);
     candidates.resize(count);
-  };
+  }
+}
+
+std::vector<std::size_t> SketchIndex::shortlist(const CoarseQuery& query, std::size_t count) const {
+  std::vector<Candidate> candidates;
   // Whoever is below the worst of `count` already kept need not be looked at again.
   std::int32_t threshold = std::numeric_limits<std::int32_t>::min();
   std::array<std::int32_t, kPageNotes> scores;  // NOLINT: as many as there are notes are written.
@@ -109,18 +113,20 @@ std::vector<std::size_t> SketchIndex::shortlist(const CoarseQuery& query, std::s
     scan_(pages_[page]->coarse.data(), notes, query, scores.data());
     for (std::size_t i = 0; i < notes; ++i) {
       if (scores[i] >= threshold) {
-        candidates.push_back({scores[i], ids_[first + i], first + i});
+        candidates.push_back({scores[i], ids_[first + i], contents_[first + i], first + i});
       }
     }
     if (candidates.size() >= 2 * count) {
-      keep();
-      threshold =
-          std::min_element(candidates.begin(), candidates.end(),
-                           [](const Candidate& a, const Candidate& b) { return a.score < b.score; })
-              ->score;
+      keep_candidates(candidates, count);
+      if (candidates.size() == count) {
+        threshold = std::min_element(
+                        candidates.begin(), candidates.end(),
+                        [](const Candidate& a, const Candidate& b) { return a.score < b.score; })
+                        ->score;
+      }
     }
   }
-  keep();
+  keep_candidates(candidates, count);
   std::vector<std::size_t> slots;
   slots.reserve(candidates.size());
   for (const Candidate& candidate : candidates) {
@@ -144,13 +150,14 @@ std::vector<Match> SketchIndex::search(std::span<const float> query, std::size_t
   }
   std::vector<Match> matches;
   for (const std::size_t slot : shortlist(coarse, std::max(kRerank, top))) {
-    matches.push_back({ids_[slot], best_alignment(slot, all)});
+    matches.push_back({ids_[slot], best_alignment(slot, all), contents_[slot]});
   }
   keep_best(matches, top);
   return matches;
 }
 
-void NativeIndex::add(NoteId id, std::span<const std::uint16_t> coordinates) {
+void NativeIndex::add(NoteId id, std::uint64_t content,
+                      std::span<const std::uint16_t> coordinates) {
   assert(coordinates.size() == dim() && !slots_.contains(id));
   const std::size_t slot = ids_.size();
   if (slot % kBlockRows == 0) {
@@ -161,6 +168,7 @@ void NativeIndex::add(NoteId id, std::span<const std::uint16_t> coordinates) {
   }
   slots_[id] = slot;
   ids_.push_back(id);
+  contents_.push_back(content);
 }
 
 void NativeIndex::remove(NoteId id) {
@@ -174,9 +182,11 @@ void NativeIndex::remove(NoteId id) {
     at(slot, i) = at(last, i);
   }
   ids_[slot] = ids_[last];
+  contents_[slot] = contents_[last];
   slots_[ids_[slot]] = slot;
   slots_.erase(id);
   ids_.pop_back();
+  contents_.pop_back();
   blocks_.resize((last + kBlockRows - 1) / kBlockRows * dim() * kBlockRows);
 }
 
@@ -185,7 +195,10 @@ std::vector<Match> NativeIndex::search(std::span<const float> query, Ranker rank
   assert(query.size() == dim());
   const std::size_t blocks = (ids_.size() + kBlockRows - 1) / kBlockRows;
   std::vector<Match> matches(ids_.size());
-  std::vector<Match> winners(channels_, {0, -std::numeric_limits<float>::infinity()});
+  for (std::size_t slot = 0; slot < ids_.size(); ++slot) {
+    matches[slot] = {ids_[slot], 0.0F, contents_[slot]};
+  }
+  std::vector<Match> winners(channels_, {0, -std::numeric_limits<float>::infinity(), 0});
   std::array<float, kBlockRows> part{};
   for (std::size_t block = 0; block < blocks; ++block) {
     const std::size_t rows = std::min(kBlockRows, ids_.size() - block * kBlockRows);
@@ -195,10 +208,10 @@ std::vector<Match> NativeIndex::search(std::span<const float> query, Ranker rank
             part.data());
       for (std::size_t row = 0; row < rows; ++row) {
         const std::size_t slot = block * kBlockRows + row;
-        matches[slot].id = ids_[slot];
         matches[slot].score += part[row];
-        if (better({ids_[slot], part[row]}, winners[channel])) {
-          winners[channel] = {ids_[slot], part[row]};
+        const Match match{ids_[slot], part[row], contents_[slot]};
+        if (better(match, winners[channel])) {
+          winners[channel] = match;
         }
       }
     }

@@ -11,32 +11,40 @@
 
 #include "memory/block_dots.h"
 #include "memory/coarse_scan.h"
+#include "memory/match.h"
 #include "memory/note.h"
 
 namespace spel::memory {
-
-struct Match {
-  NoteId id = 0;
-  float score = 0.0F;
-};
 
 /// Sketches of consecutive tokens, for Ranker::kSum. A removed note's place is filled from the end,
 /// so the order means nothing: ties go to the lowest id.
 class SketchIndex {
  public:
-  /// `sketch` is [kSketchCoordinates][kAnchors]. No id comes twice.
-  void add(NoteId id, std::span<const std::uint16_t> sketch);
+  /// `sketch` is [kSketchCoordinates][kAnchors], `content` the same for notes of the same tokens.
+  /// No id comes twice.
+  void add(NoteId id, std::uint64_t content, std::span<const std::uint16_t> sketch);
   void remove(NoteId id);
   [[nodiscard]] std::size_t size() const noexcept { return ids_.size(); }
 
   /// `query` is [tokens][kSketchCoordinates], oldest token first, its last one what the text would
   /// go on from. Two rounds: the last kCoarseTokens against every note in 8-bit integers, then all
-  /// tokens against the best kRerank. The `top` best, best first.
+  /// tokens against the best kRerank. The `top` best, best first, of the same content only one.
   [[nodiscard]] std::vector<Match> search(std::span<const float> query, std::size_t top) const;
 
   static constexpr std::size_t kRerank = 256;
+  /// Notes of one content that may be among those: the same tokens are sketched from another place,
+  /// or after another beginning, and only the second round tells which is closest.
+  static constexpr std::size_t kRerankCopies = 4;
 
  private:
+  struct Candidate {
+    std::int32_t score;
+    NoteId id;
+    std::uint64_t content;
+    std::size_t slot;
+  };
+  static void keep_candidates(std::vector<Candidate>& candidates, std::size_t count);
+
   static constexpr std::size_t kBlock = kSketchCoordinates * kAnchors;
   /// Notes that lie together. Pages of this size and not one array: growing never copies what is
   /// there, which at a million notes would be a gigabyte.
@@ -63,6 +71,7 @@ class SketchIndex {
   CoarseScan scan_ = coarse_scans().back();
   std::vector<std::unique_ptr<Page>> pages_;
   std::vector<NoteId> ids_;  ///< By slot.
+  std::vector<std::uint64_t> contents_;
   std::unordered_map<NoteId, std::size_t> slots_;
 };
 
@@ -71,8 +80,8 @@ class NativeIndex {
  public:
   explicit NativeIndex(std::size_t channels) : channels_(channels) {}
 
-  /// `coordinates` is [channels][kChannelCoordinates].
-  void add(NoteId id, std::span<const std::uint16_t> coordinates);
+  /// `coordinates` is [channels][kChannelCoordinates], `content` as in SketchIndex.
+  void add(NoteId id, std::uint64_t content, std::span<const std::uint16_t> coordinates);
   void remove(NoteId id);
   [[nodiscard]] std::size_t size() const noexcept { return ids_.size(); }
 
@@ -91,6 +100,7 @@ class NativeIndex {
   std::size_t channels_;
   std::vector<std::uint16_t> blocks_;  ///< [notes / kBlockRows][channels * coordinates][kBlockRows]
   std::vector<NoteId> ids_;
+  std::vector<std::uint64_t> contents_;
   std::unordered_map<NoteId, std::size_t> slots_;
 };
 

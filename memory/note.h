@@ -29,18 +29,24 @@ inline constexpr std::size_t kSketchCoordinates = 32;
 /// The sketched tokens begin this many before the most distinctive window: what a fact is asked by
 /// (its key) comes before what makes it distinctive (its value).
 inline constexpr std::size_t kAnchorLead = 3;
-/// Raised with every change of the tables or of what coordinates and sketches are made of: older
-/// banks and exports are refused, because their notes would not be found.
-inline constexpr std::int64_t kBankFormat = 2;
+/// Raised with every change of the tables, of an export's lines, or of what coordinates and
+/// sketches are made of.
+inline constexpr std::int64_t kBankFormat = 3;
+/// The oldest that is still read, and brought to kBankFormat: older ones are refused, because their
+/// notes would not be found.
+inline constexpr std::int64_t kBankFormatOldest = 2;
 
 /// How notes are ranked for a query.
 enum class Ranker {
-  kSum,     ///< The query's keys against the note's, token by token over all channels: the default.
+  kSum,     ///< The query's keys against the note's, token by token over all channels.
   kNative,  ///< The document's: sum over channels of query times key.
   kVotes,   ///< The document's diagnostic: each channel votes for its best note.
+  kText,    ///< What the query's text and the note's have in common; asks nothing of the model.
+  kFused,   ///< kText, and kSum among what it holds for much the same: the default.
 };
 
-/// A note before it is stored. Coordinates are BF16.
+/// A note before it is stored. Coordinates are BF16. A passage has neither coordinates nor a
+/// sketch: it is found by its text.
 struct NoteDraft {
   std::vector<TokenId> tokens;
   std::string text;             ///< Of the tokens; filled in by whoever has the tokenizer.
@@ -66,9 +72,11 @@ struct BankInfo {
   std::string name;
   std::string model;  ///< SHA-256 of the weights it was written with.
   ChannelShape shape;
+  std::size_t vocab = 0;  ///< Tokens the model knows; 0 if whoever wrote the bank did not say.
   std::uint64_t notes = 0;
-  std::uint64_t bytes = 0;   ///< Tokens, text, metadata and coordinates.
-  std::int64_t created = 0;  ///< Unix seconds.
+  std::uint64_t bytes = 0;    ///< Tokens, text, metadata and coordinates.
+  std::uint64_t damaged = 0;  ///< Of the notes, those that are left out; known to a NoteBank.
+  std::int64_t created = 0;   ///< Unix seconds.
 };
 
 /// 1 … 64 of [A-Za-z0-9_-]: a name is never a path.

@@ -1,9 +1,12 @@
 #include "memory/note_bank.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "config/base/error.h"
+#include "memory/match.h"
+#include "memory/plausible.h"
 
 namespace spel::memory {
 namespace {
@@ -12,37 +15,82 @@ Error no_such_bank(std::string_view name) {
   return Error(ErrorCode::kNotFound, "there is no bank " + std::string(name));
 }
 
+/// What a likeness of keys adds to one of texts: enough to decide between notes that have as much
+/// in common with the query, too little to put one of others' words first.
+constexpr float kSumShare = 0.1F;
+
+std::vector<Match> fuse(std::vector<Match> texts, std::span<const Match> sums, std::size_t top) {
+  std::unordered_map<NoteId, std::size_t> places;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    places[texts[i].id] = i;
+  }
+  for (const Match& sum : sums) {
+    const float likeness = kSumShare * std::max(sum.score, 0.0F);
+    if (const auto found = places.find(sum.id); found != places.end()) {
+      texts[found->second].score += likeness;
+    } else {
+      texts.push_back({sum.id, likeness, sum.content});
+    }
+  }
+  keep_best(texts, top);
+  return texts;
+}
+
 }  // namespace
 
 NoteBank::NoteBank(const std::filesystem::path& directory, std::string model,
-                   const ChannelShape& shape)
-    : model_(std::move(model)), projection_(shape), store_(directory, Store::Mode::kOwner) {
+                   const ChannelShape& shape, std::size_t vocab)
+    : model_(std::move(model)),
+      projection_(shape),
+      vocab_(vocab),
+      store_(directory, Store::Mode::kOwner),
+      warnings_(store_.warnings()) {
   for (const BankInfo& bank : store_.bank_headers()) {
-    if (bank.model != model_ || !(bank.shape == shape)) {
-      continue;
+    if (bank.model == model_ && bank.shape == shape) {
+      load(bank);
     }
-    SketchIndex& sketches = indexes_[bank.name].sketches;
-    store_.visit_sketches(bank.name, [&](NoteId id, std::span<const std::uint16_t> sketch) {
-      if (sketch.size() != kSketchCoordinates * kAnchors) {
-        throw Error(ErrorCode::kCorrupt, "note " + std::to_string(id) + " of bank " + bank.name +
-                                             " has a sketch of " + std::to_string(sketch.size()) +
-                                             " coordinates; expected " +
-                                             std::to_string(kSketchCoordinates * kAnchors));
-      }
-      sketches.add(id, sketch);
-    });
   }
 }
 
+void NoteBank::load(const BankInfo& bank) {
+  Indexes& indexes = indexes_[bank.name];
+  const auto damaged = store_.visit_sketches(bank.name, vocab_, [&](const Store::IndexRow& row) {
+    const std::uint64_t content = content_of(row.tokens);
+    indexes.texts.add(row.id, content, row.text);
+    if (!row.vector.empty()) {
+      indexes.sketches.add(row.id, content, row.vector);
+    }
+  });
+  if (damaged.empty()) {
+    return;
+  }
+  indexes.damaged.insert(damaged.begin(), damaged.end());
+  warnings_.push_back(std::to_string(damaged.size()) + " notes of bank " + bank.name +
+                      " are damaged and left out, the first of them note " +
+                      std::to_string(damaged.front()) +
+                      "; delete them, or put a copy of the store in its place");
+}
+
 std::vector<NoteId> NoteBank::append(std::string_view bank, std::span<const NoteDraft> notes) {
+  for (const NoteDraft& note : notes) {
+    if (const std::string fault = note_fault(note, projection_.shape(), vocab_); !fault.empty()) {
+      throw Error(ErrorCode::kInternal,
+                  "a note of bank " + std::string(bank) + " cannot be: " + fault);
+    }
+  }
   const std::lock_guard store_lock(store_mutex_);
-  std::vector<NoteId> ids = store_.append(bank, model_, projection_.shape(), notes);
+  std::vector<NoteId> ids = store_.append(bank, model_, projection_.shape(), notes, vocab_);
   const std::unique_lock index_lock(index_mutex_);
   Indexes& indexes = indexes_.try_emplace(std::string(bank)).first->second;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    indexes.sketches.add(ids[i], notes[i].sketch);
+    const std::uint64_t content = content_of(notes[i].tokens);
+    indexes.texts.add(ids[i], content, notes[i].text);
+    if (notes[i].sketch.empty()) {
+      continue;
+    }
+    indexes.sketches.add(ids[i], content, notes[i].sketch);
     if (indexes.native) {
-      indexes.native->add(ids[i], notes[i].coordinates);
+      indexes.native->add(ids[i], content, notes[i].coordinates);
     }
   }
   return ids;
@@ -61,23 +109,40 @@ void NoteBank::require_bank(std::string_view bank) {
   store_.check(bank, model_, projection_.shape());
 }
 
-std::vector<Match> NoteBank::search(std::string_view bank, const CapturedQuery& query,
-                                    Ranker ranker, std::size_t top) {
-  if (ranker != Ranker::kSum) {
-    return search_native(bank, query, ranker, top);
-  }
+std::vector<float> NoteBank::sketch_of(std::span<const float> keys) const {
   const std::size_t width = projection_.shape().width();
-  const std::size_t tokens = std::min(query.keys.size() / width, kQueryTokens);
-  const auto keys = query.keys.last(tokens * width);
+  const std::size_t tokens = std::min(keys.size() / width, kQueryTokens);
+  const auto last = keys.last(tokens * width);
   std::vector<float> sketches(tokens * kSketchCoordinates);
   for (std::size_t t = 0; t < tokens; ++t) {
-    projection_.sketch(keys.subspan(t * width, width),
+    projection_.sketch(last.subspan(t * width, width),
                        std::span(sketches).subspan(t * kSketchCoordinates, kSketchCoordinates));
   }
+  return sketches;
+}
+
+std::vector<Match> NoteBank::search(std::string_view bank, const CapturedQuery& query,
+                                    Ranker ranker, std::size_t top) {
+  if (ranker == Ranker::kNative || ranker == Ranker::kVotes) {
+    return search_native(bank, query, ranker, top);
+  }
+  const std::vector<float> sketches =
+      ranker == Ranker::kText ? std::vector<float>() : sketch_of(query.keys);
   const std::shared_lock index_lock(index_mutex_);
   const auto found = indexes_.find(bank);
-  return found == indexes_.end() ? std::vector<Match>{}
-                                 : found->second.sketches.search(sketches, top);
+  if (found == indexes_.end()) {
+    return {};
+  }
+  const Indexes& indexes = found->second;
+  if (ranker == Ranker::kSum) {
+    return indexes.sketches.search(sketches, top);
+  }
+  if (ranker == Ranker::kText) {
+    return indexes.texts.search(query.text, top);
+  }
+  // Both deep, so that a note far down in one may still be the best of both.
+  return fuse(indexes.texts.search(query.text, std::max(top, TextIndex::kRerank)),
+              indexes.sketches.search(sketches, std::max(top, SketchIndex::kRerank)), top);
 }
 
 std::vector<Match> NoteBank::search_native(std::string_view bank, const CapturedQuery& query,
@@ -103,9 +168,10 @@ std::vector<Match> NoteBank::search_native(std::string_view bank, const Captured
   std::optional<NativeIndex>& native = found->second.native;
   if (!native) {
     NativeIndex built(shape.channels);
-    store_.visit_coordinates(bank, [&](NoteId id, std::span<const std::uint16_t> coordinates) {
-      built.add(id, coordinates);
+    const auto damaged = store_.visit_coordinates(bank, vocab_, [&](const Store::IndexRow& row) {
+      built.add(row.id, content_of(row.tokens), row.vector);
     });
+    found->second.damaged.insert(damaged.begin(), damaged.end());
     native = std::move(built);
   }
   return native->search(total, ranker, top);
@@ -117,26 +183,17 @@ std::vector<Note> NoteBank::address(std::string_view bank, const CapturedQuery& 
     const std::lock_guard store_lock(store_mutex_);
     require_bank(bank);
   }
-  // More than asked for, in case some are copies. The search looks closely at as many anyway.
-  const std::vector<Match> matches =
-      search(bank, query, ranker, std::max(top, SketchIndex::kRerank));
+  // A few more than asked for: a note deleted, or damaged, since the index was built is left out.
+  constexpr std::size_t kSpare = 16;
+  const std::vector<Match> matches = search(bank, query, ranker, top == 0 ? 0 : top + kSpare);
   std::vector<Note> notes;
   const std::lock_guard store_lock(store_mutex_);
-  for (std::size_t at = 0; at < matches.size() && notes.size() < top; at += top) {
-    const auto some = std::span(matches).subspan(at, std::min(top, matches.size() - at));
-    std::vector<NoteId> ids(some.size());
-    std::transform(some.begin(), some.end(), ids.begin(), [](const Match& m) { return m.id; });
-    // A note deleted since the search is left out.
-    for (Note& note : store_.find_notes(bank, ids)) {
-      const bool is_copy = std::any_of(notes.begin(), notes.end(), [&](const Note& other) {
-        return other.tokens == note.tokens;
-      });
-      if (is_copy || notes.size() == top) {
-        continue;
-      }
-      note.score = std::find_if(some.begin(), some.end(), [&](const Match& match) {
-                     return match.id == note.id;
-                   })->score;
+  for (const Match& match : matches) {
+    if (notes.size() == top) {
+      break;
+    }
+    for (Note& note : store_.find_notes(bank, {&match.id, 1})) {
+      note.score = match.score;
       notes.push_back(std::move(note));
     }
   }
@@ -145,16 +202,25 @@ std::vector<Note> NoteBank::address(std::string_view bank, const CapturedQuery& 
 
 std::vector<BankInfo> NoteBank::banks() {
   const std::lock_guard store_lock(store_mutex_);
-  return store_.banks();
+  std::vector<BankInfo> banks = store_.banks();
+  const std::shared_lock index_lock(index_mutex_);
+  for (BankInfo& bank : banks) {
+    const auto found = indexes_.find(bank.name);
+    bank.damaged = found == indexes_.end() ? 0 : found->second.damaged.size();
+  }
+  return banks;
 }
 
 BankInfo NoteBank::bank(std::string_view name) {
   const std::lock_guard store_lock(store_mutex_);
-  auto found = store_.find_bank(name);
-  if (!found) {
+  auto info = store_.find_bank(name);
+  if (!info) {
     throw no_such_bank(name);
   }
-  return std::move(*found);
+  const std::shared_lock index_lock(index_mutex_);
+  const auto found = indexes_.find(name);
+  info->damaged = found == indexes_.end() ? 0 : found->second.damaged.size();
+  return std::move(*info);
 }
 
 Note NoteBank::note(std::string_view bank, NoteId id) {
@@ -189,7 +255,9 @@ void NoteBank::remove_note(std::string_view bank, NoteId id) {
   if (found == indexes_.end()) {
     return;
   }
+  found->second.texts.remove(id);
   found->second.sketches.remove(id);
+  found->second.damaged.erase(id);
   if (found->second.native) {
     found->second.native->remove(id);
   }
@@ -199,14 +267,23 @@ std::size_t NoteBank::notes() const {
   const std::shared_lock index_lock(index_mutex_);
   std::size_t total = 0;
   for (const auto& [name, indexes] : indexes_) {
-    total += indexes.sketches.size();
+    total += indexes.texts.size();
   }
   return total;
 }
 
-bool NoteBank::is_read_only() const {
+std::size_t NoteBank::damaged() const {
+  const std::shared_lock index_lock(index_mutex_);
+  std::size_t total = 0;
+  for (const auto& [name, indexes] : indexes_) {
+    total += indexes.damaged.size();
+  }
+  return total;
+}
+
+std::string NoteBank::read_only_because() const {
   const std::lock_guard store_lock(store_mutex_);
-  return store_.is_read_only();
+  return store_.read_only_because();
 }
 
 }  // namespace spel::memory

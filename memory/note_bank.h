@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -17,13 +18,15 @@
 #include "memory/note.h"
 #include "memory/projection.h"
 #include "memory/store.h"
+#include "memory/text_index.h"
 
 namespace spel::memory {
 
 /// A query's last tokens as captured, the last one what the text would go on from.
 struct CapturedQuery {
-  std::span<const float> keys;     ///< [tokens][channels][head_dim]
-  std::span<const float> queries;  ///< The same; only for Ranker::kNative and kVotes.
+  std::span<const float> keys = {};     ///< [tokens][channels][head_dim]; not for kText.
+  std::span<const float> queries = {};  ///< The same; only for Ranker::kNative and kVotes.
+  std::string_view text = {};           ///< Of the query's end; only for kText and kFused.
 };
 
 /// Tokens of a query that are compared: by sketches, and by native queries (the document's four).
@@ -34,13 +37,19 @@ inline constexpr std::size_t kNativeQueryTokens = 4;
 /// a bank that does not exist and kInvalidArgument, naming both hashes, for one of another model.
 class NoteBank {
  public:
-  /// Reads the sketches of this model's banks; `directory` as in Store.
-  NoteBank(const std::filesystem::path& directory, std::string model, const ChannelShape& shape);
+  /// Reads texts and sketches of this model's banks; `directory` as in Store. `vocab` is the
+  /// model's number of tokens, 0 if it is not known.
+  NoteBank(const std::filesystem::path& directory, std::string model, const ChannelShape& shape,
+           std::size_t vocab = 0);
 
   [[nodiscard]] const Projection& projection() const noexcept { return projection_; }
   [[nodiscard]] const std::string& model() const noexcept { return model_; }
 
-  /// Durable, and found by address(), once it returns.
+  /// Store::warnings(), and one for each bank that has damaged notes.
+  [[nodiscard]] const std::vector<std::string>& warnings() const noexcept { return warnings_; }
+
+  /// Durable, and found by address(), once it returns. Throws kInternal for notes whose values
+  /// cannot be.
   std::vector<NoteId> append(std::string_view bank, std::span<const NoteDraft> notes);
   /// Throws if `bank` could not be written to: to know before the work is done.
   void check_bank(std::string_view bank);
@@ -56,16 +65,22 @@ class NoteBank {
   void remove_bank(std::string_view name);
   void remove_note(std::string_view bank, NoteId id);
 
-  /// Of this model's banks.
+  /// Of this model's banks: notes that can be found, and damaged ones, which cannot.
   [[nodiscard]] std::size_t notes() const;
-  [[nodiscard]] bool is_read_only() const;
+  [[nodiscard]] std::size_t damaged() const;
+  /// As Store::read_only_because().
+  [[nodiscard]] std::string read_only_because() const;
 
  private:
   struct Indexes {
+    TextIndex texts;
     SketchIndex sketches;
     std::optional<NativeIndex> native;  ///< Built when first asked for.
+    std::set<NoteId> damaged;
   };
 
+  void load(const BankInfo& bank);
+  [[nodiscard]] std::vector<float> sketch_of(std::span<const float> keys) const;
   [[nodiscard]] std::vector<Match> search_native(std::string_view bank, const CapturedQuery& query,
                                                  Ranker ranker, std::size_t top);
   void require_bank(std::string_view bank);
@@ -74,10 +89,12 @@ class NoteBank {
 
   const std::string model_;
   const Projection projection_;
+  const std::size_t vocab_;
   mutable std::mutex store_mutex_;  ///< Taken before index_mutex_.
   Store store_;
   mutable std::shared_mutex index_mutex_;
   std::map<std::string, Indexes, std::less<>> indexes_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace spel::memory

@@ -1,9 +1,13 @@
 #include "memory/sqlite.h"
 
+#include <array>
+#include <cctype>
+#include <cstdio>
 #include <new>
 #include <sqlite3.h>
 
 #include "config/base/error.h"
+#include "memory/checksum.h"
 
 namespace spel::memory {
 namespace {
@@ -29,21 +33,96 @@ ErrorCode code_of(int result) {
   }
 }
 
+/// What an operator can do about it.
+const char* advice(int result) {
+  switch (result & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return "; put a copy in its place, or move it away and write its texts again";
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+      return "; there is no space left, or the device fails: make room there, or name another "
+             "data_dir";
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return "; another process is using it";
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return "; let this user read and write it and its directory, or name another data_dir";
+    default:
+      return "";
+  }
+}
+
+/// "file:/a%20b?immutable=1"
+std::string immutable_uri(const std::string& path) {
+  std::string uri = "file:";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || c == '/' || c == '-' || c == '_' || c == '.') {
+      uri += c;
+      continue;
+    }
+    std::array<char, 4> escaped{};
+    (void)std::snprintf(escaped.data(), escaped.size(), "%%%02X", static_cast<unsigned>(byte));
+    uri += escaped.data();
+  }
+  return uri + "?immutable=1";
+}
+
+template <typename T>
+std::uint32_t add_value(const T& value, std::uint32_t sum) {
+  return crc32c(std::as_bytes(std::span(&value, 1)), sum);
+}
+
+// NOLINTNEXTLINE(*-avoid-c-arrays): SQLite's signature.
+void row_checksum(sqlite3_context* context, int count, sqlite3_value** values) {
+  std::uint32_t sum = 0;
+  for (int i = 0; i < count; ++i) {
+    sqlite3_value* value = values[i];
+    const int type = sqlite3_value_type(value);
+    sum = add_value(type, sum);
+    if (type == SQLITE_INTEGER) {
+      sum = add_value(sqlite3_value_int64(value), sum);
+    } else if (type == SQLITE_FLOAT) {
+      sum = add_value(sqlite3_value_double(value), sum);
+    } else if (type != SQLITE_NULL) {
+      const void* data = sqlite3_value_blob(value);
+      const auto size = static_cast<std::size_t>(sqlite3_value_bytes(value));
+      sum = crc32c({static_cast<const std::byte*>(data), size}, add_value(size, sum));
+    }
+  }
+  sqlite3_result_int64(context, sum);
+}
+
 }  // namespace
 
 void Database::Close::operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
 
-Database::Database(const std::string& path) {
+Database::Database(const std::string& path, Access access) : path_(path) {
   sqlite3* handle = nullptr;
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-  const int result =
-      sqlite3_open_v2(path.empty() ? ":memory:" : path.c_str(), &handle, flags, nullptr);
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_READONLY;
+  std::string name = path;
+  if (access == Access::kReadWrite) {
+    flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    name = path.empty() ? ":memory:" : path;
+  } else if (access == Access::kImmutable) {
+    flags |= SQLITE_OPEN_URI;
+    name = immutable_uri(path);
+  }
+  const int result = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
   handle_.reset(handle);
   if (result != SQLITE_OK) {
-    fail(("cannot open the note store " + path).c_str());
+    fail("it cannot be opened");
   }
   sqlite3_extended_result_codes(handle, 1);
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
+  if (sqlite3_create_function_v2(handle, "row_checksum", -1,
+                                 SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, nullptr,
+                                 &row_checksum, nullptr, nullptr, nullptr) != SQLITE_OK) {
+    fail("it cannot be used");
+  }
 }
 
 void Database::fail(const char* what) {
@@ -55,12 +134,13 @@ void Database::fail(const char* what) {
   sync_failed_ = sync_failed_ || sync_failed;
   const std::string detail = handle_ ? sqlite3_errmsg(handle_.get()) : "out of memory";
   throw Error(sync_failed ? ErrorCode::kUnavailable : code_of(result),
-              std::string(what) + ": " + detail + " (SQLite " + std::to_string(result) + ")");
+              "the note store " + (path_.empty() ? "in memory" : path_) + ": " + what + ": " +
+                  detail + " (SQLite " + std::to_string(result) + ")" + advice(result));
 }
 
 void Database::exec(const char* sql) {
   if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) {
-    fail("the note store refused a command");
+    fail("a command failed");
   }
 }
 
@@ -83,7 +163,7 @@ Statement::Statement(Database& database, const char* sql) : database_(database) 
   sqlite3_stmt* handle = nullptr;
   if (sqlite3_prepare_v3(database.handle(), sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, nullptr) !=
       SQLITE_OK) {
-    database.fail("the note store does not understand a query");
+    database.fail("a query failed");
   }
   handle_.reset(handle);
 }
@@ -116,7 +196,7 @@ bool Statement::step() {
   }
   if (result != SQLITE_DONE) {
     try {
-      database_.fail("the note store failed");
+      database_.fail("a read or a write failed");
     } catch (...) {
       reset();
       throw;

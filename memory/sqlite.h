@@ -13,11 +13,18 @@ struct sqlite3_stmt;
 
 namespace spel::memory {
 
-/// One connection. Not thread-safe.
+/// One connection. Not thread-safe. SQL knows the function row_checksum(…): CRC32C over its
+/// arguments, each with its type and its length.
 class Database {
  public:
-  /// Opens or creates the file; an empty path is a database in memory.
-  explicit Database(const std::string& path);
+  enum class Access {
+    kReadWrite,  ///< Opens or creates.
+    kReadOnly,
+    kImmutable,  ///< Nothing beside the file is looked at: for a directory nobody can write to.
+  };
+
+  /// An empty path is a database in memory. A path that ends in a link is refused.
+  explicit Database(const std::string& path, Access access = Access::kReadWrite);
 
   void exec(const char* sql);
   [[nodiscard]] std::int64_t integer(const char* sql);
@@ -30,13 +37,15 @@ class Database {
   [[nodiscard]] bool sync_failed() const noexcept { return sync_failed_; }
 
   /// Throws what SQLite's result code means: kIo for a full disk or a failing device, kCorrupt for
-  /// a damaged file, kUnavailable for one that is locked and for a failed flush.
+  /// a damaged file, kUnavailable for one that is locked and for a failed flush. The message names
+  /// the file and what can be done.
   [[noreturn]] void fail(const char* what);
 
  private:
   struct Close {
     void operator()(sqlite3* handle) const noexcept;
   };
+  std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;
   bool sync_failed_ = false;
 };

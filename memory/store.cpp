@@ -1,48 +1,18 @@
 #include "memory/store.h"
 
-#include <cerrno>
+#include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <system_error>
-#include <unistd.h>
 #include <utility>
 
 #include "config/base/error.h"
 #include "config/base/limits.h"
+#include "memory/data_directory.h"
+#include "memory/plausible.h"
 #include "memory/sqlite.h"
+#include "memory/store_tables.h"
 
 namespace spel::memory {
 namespace {
-
-// Sketches and coordinates have tables of their own: reading an index in passes over nothing else.
-constexpr const char* kSchema = R"sql(
-CREATE TABLE bank(
-  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, model TEXT NOT NULL,
-  channels INTEGER NOT NULL, head_dim INTEGER NOT NULL, created INTEGER NOT NULL);
-CREATE TABLE note(
-  id INTEGER PRIMARY KEY AUTOINCREMENT, bank INTEGER NOT NULL REFERENCES bank(id),
-  start INTEGER NOT NULL, score REAL NOT NULL, created INTEGER NOT NULL,
-  metadata TEXT NOT NULL, text TEXT NOT NULL, tokens BLOB NOT NULL);
-CREATE INDEX note_bank ON note(bank, id);
-CREATE TABLE sketch(note INTEGER PRIMARY KEY, bank INTEGER NOT NULL, vector BLOB NOT NULL);
-CREATE TABLE coordinates(note INTEGER PRIMARY KEY, bank INTEGER NOT NULL, vector BLOB NOT NULL);
-)sql";
-
-template <typename T>
-std::span<const std::byte> bytes_of(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-template <typename T>
-std::vector<T> values_of(std::span<const std::byte> bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) {
-    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-  }
-  return values;
-}
 
 std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -50,51 +20,43 @@ std::int64_t unix_seconds() {
       .count();
 }
 
-/// An advisory lock on a file of its own, held until closed: it goes with the process, however that
-/// ends.
-class OwnerLock {
- public:
-  explicit OwnerLock(const std::filesystem::path& file)
-      : fd_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
-    if (fd_ < 0 || ::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-      const bool taken = fd_ >= 0 && errno == EWOULDBLOCK;
-      const std::string why = std::strerror(errno);
-      if (fd_ >= 0) {
-        ::close(fd_);
-      }
-      throw Error(taken ? ErrorCode::kUnavailable : ErrorCode::kIo,
-                  taken ? "the note store " + file.parent_path().string() +
-                              " is in use by another process; stop it or name another data_dir"
-                        : "cannot lock " + file.string() + ": " + why);
+/// Where nothing can be written, SQLite needs the index beside the log to be there already. If it
+/// is not and the log holds nothing, the file alone is all there is.
+Database open_read_only(const DataDirectory& directory) {
+  try {
+    Database db(directory.database(), Database::Access::kReadOnly);
+    (void)db.integer("SELECT COUNT(*) FROM sqlite_master");
+    return db;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kIo) {
+      throw;
     }
   }
-  ~OwnerLock() { ::close(fd_); }
-  OwnerLock(const OwnerLock&) = delete;
-  OwnerLock& operator=(const OwnerLock&) = delete;
+  if (directory.has_log()) {
+    throw Error(ErrorCode::kIo,
+                "the note store " + directory.database() +
+                    " has notes in its -wal file that can only be read where it can be written "
+                    "to: copy the directory to such a place, and name that as data_dir");
+  }
+  return Database(directory.database(), Database::Access::kImmutable);
+}
 
- private:
-  int fd_;
-};
+void check_bank(const BankInfo& bank, std::string_view model, const ChannelShape& shape) {
+  if (bank.model != model || !(bank.shape == shape)) {
+    throw Error(ErrorCode::kInvalidArgument, "bank " + bank.name + " was written with model " +
+                                                 bank.model + " and this is model " +
+                                                 std::string(model) +
+                                                 ": their notes do not mix; use another bank");
+  }
+}
 
-std::string prepare_directory(const std::filesystem::path& directory, Store::Mode mode) {
-  if (directory.empty()) {
-    return {};
+/// "SELECT " and its parts, for the lifetime of a statement's preparation.
+std::string select(std::initializer_list<const char*> parts) {
+  std::string sql = "SELECT ";
+  for (const char* part : parts) {
+    sql += part;
   }
-  std::error_code error;
-  if (mode == Store::Mode::kReader) {
-    const std::filesystem::path file = directory / "notebank.db";
-    if (!std::filesystem::exists(file, error)) {
-      throw Error(ErrorCode::kNotFound,
-                  "there is no note store " + file.string() +
-                      ": name the data_dir of a server that has written notes");
-    }
-    return file.string();
-  }
-  std::filesystem::create_directories(directory, error);
-  if (error) {
-    throw Error(ErrorCode::kIo, "cannot create " + directory.string() + ": " + error.message());
-  }
-  return (directory / "notebank.db").string();
+  return sql;
 }
 
 }  // namespace
@@ -108,24 +70,40 @@ bool is_valid_bank_name(std::string_view name) {
 
 class Store::Impl {
  public:
-  Impl(const std::filesystem::path& directory, Mode mode) : db(prepare_directory(directory, mode)) {
-    if (!directory.empty() && mode == Mode::kOwner) {
-      lock = std::make_unique<OwnerLock>(directory / "notebank.lock");
+  Impl(const std::filesystem::path& path, Mode mode)
+      : directory(path.empty() ? nullptr
+                               : std::make_unique<DataDirectory>(path, mode == Mode::kOwner)),
+        db(open()) {
+    if (directory) {
+      warnings = directory->warnings();
+      read_only_because = directory->read_only_because();
     }
-    const std::int64_t version = db.integer("PRAGMA user_version");
-    if (version != 0 && version != kBankFormat) {
-      throw Error(ErrorCode::kCorrupt,
-                  "the note store has format " + std::to_string(version) +
-                      "; this program reads format " + std::to_string(kBankFormat) +
-                      ": export its texts with the program that wrote it, and write them again");
+    if (!read_only_because.empty() || mode == Mode::kReader) {
+      check_tables(db);
+    } else {
+      prepare_tables(db);
     }
-    db.exec("PRAGMA journal_mode=WAL");
-    db.exec("PRAGMA synchronous=FULL");
-    if (version == 0) {
-      Transaction transaction(db);
-      db.exec(kSchema);
-      db.exec(("PRAGMA user_version=" + std::to_string(kBankFormat)).c_str());
-      transaction.commit();
+    if (directory) {
+      look_for_lost_notes();
+    }
+  }
+
+  [[nodiscard]] Database open() const {
+    if (!directory) {
+      return Database({});
+    }
+    return directory->read_only_because().empty() ? Database(directory->database())
+                                                  : open_read_only(*directory);
+  }
+
+  void look_for_lost_notes() {
+    const auto expected = directory->last_note();
+    const NoteId found = last_note_id(db);
+    if (expected && *expected > found) {
+      warnings.push_back(
+          "notes are missing: " + directory->database() + " knows of notes up to number " +
+          std::to_string(found) + ", and number " + std::to_string(*expected) +
+          " was written; the file or its -wal was emptied, deleted or replaced by an older copy");
     }
   }
 
@@ -139,17 +117,6 @@ class Store::Impl {
     return statement.integer(0);
   }
 
-  /// Without the figures that take a pass over the notes.
-  std::optional<BankInfo> bank_header(std::string_view name) {
-    Statement statement(db,
-                        "SELECT name, model, channels, head_dim, created FROM bank WHERE name=?1");
-    statement.bind(1, name);
-    if (!statement.step()) {
-      return std::nullopt;
-    }
-    return read_header(statement);
-  }
-
   static BankInfo read_header(const Statement& row) {
     BankInfo info;
     info.name = row.text(0);
@@ -157,93 +124,131 @@ class Store::Impl {
     info.shape.channels = static_cast<std::size_t>(row.integer(2));
     info.shape.head_dim = static_cast<std::size_t>(row.integer(3));
     info.created = row.integer(4);
+    info.vocab = static_cast<std::size_t>(row.integer(5));
     return info;
   }
 
+  std::optional<BankInfo> bank_header(std::string_view name) {
+    Statement statement(
+        db, "SELECT name, model, channels, head_dim, created, vocab FROM bank WHERE name=?1");
+    statement.bind(1, name);
+    if (!statement.step()) {
+      return std::nullopt;
+    }
+    return read_header(statement);
+  }
+
+  [[nodiscard]] std::string why_read_only() const {
+    return db.sync_failed() ? "a flush to disk has failed" : read_only_because;
+  }
+
   void check_writable() const {
-    if (db.sync_failed()) {
-      throw Error(ErrorCode::kUnavailable,
-                  "the note store is read-only: flushing it to disk failed; check the disk, then "
-                  "restart");
+    if (const std::string why = why_read_only(); !why.empty()) {
+      throw Error(ErrorCode::kUnavailable, "the note store " +
+                                               (directory ? directory->database() : "in memory") +
+                                               " can only be read: " + why +
+                                               (db.sync_failed() ? "; restart the server" : ""));
     }
   }
 
   std::vector<BankInfo> banks(std::string_view name) {
-    Statement statement(db,
-                        "SELECT b.name, b.model, b.channels, b.head_dim, b.created, COUNT(n.id), "
-                        "COALESCE(SUM(LENGTH(n.tokens)+LENGTH(n.text)+LENGTH(n.metadata)),0) "
-                        "FROM bank b LEFT JOIN note n ON n.bank=b.id WHERE ?1='' OR b.name=?1 "
-                        "GROUP BY b.id ORDER BY b.name");
+    Statement statement(
+        db,
+        "SELECT b.name, b.model, b.channels, b.head_dim, b.created, b.vocab, COUNT(n.id), "
+        "COALESCE(SUM(LENGTH(n.tokens)+LENGTH(n.text)+LENGTH(n.metadata)),0), "
+        "COALESCE(SUM(n.sketched),0) "
+        "FROM bank b LEFT JOIN note n ON n.bank=b.id WHERE ?1='' OR b.name=?1 "
+        "GROUP BY b.id ORDER BY b.name");
     statement.bind(1, name);
     std::vector<BankInfo> result;
     while (statement.step()) {
       BankInfo info = read_header(statement);
-      info.notes = static_cast<std::uint64_t>(statement.integer(5));
+      info.notes = static_cast<std::uint64_t>(statement.integer(6));
       const std::uint64_t vectors =
           (info.shape.channels * kChannelCoordinates + kAnchors * kSketchCoordinates) *
           sizeof(std::uint16_t);
-      info.bytes = static_cast<std::uint64_t>(statement.integer(6)) + info.notes * vectors;
+      info.bytes = static_cast<std::uint64_t>(statement.integer(7)) +
+                   static_cast<std::uint64_t>(statement.integer(8)) * vectors;
       result.push_back(std::move(info));
     }
     return result;
   }
 
-  void visit_vectors(const char* sql, std::string_view bank, const VectorVisitor& visitor) {
+  /// The bank's row, with what is known of its model's vocabulary; made if there is none.
+  std::int64_t require_bank(std::string_view name, std::string_view model,
+                            const ChannelShape& shape, std::size_t vocab, std::int64_t now) {
+    if (const auto known = bank_id(name)) {
+      Statement(db, "UPDATE bank SET vocab=?1 WHERE id=?2 AND vocab=0")
+          .bind(1, static_cast<std::int64_t>(vocab))
+          .bind(2, *known)
+          .run();
+      return *known;
+    }
+    Statement insert(db,
+                     "INSERT INTO bank(name, model, channels, head_dim, created, vocab) "
+                     "VALUES(?1,?2,?3,?4,?5,?6)");
+    insert.bind(1, name).bind(2, model);
+    insert.bind(3, static_cast<std::int64_t>(shape.channels));
+    insert.bind(4, static_cast<std::int64_t>(shape.head_dim)).bind(5, now);
+    insert.bind(6, static_cast<std::int64_t>(vocab)).run();
+    return db.last_insert_id();
+  }
+
+  /// After a commit, which nothing may turn into an error.
+  void remember(NoteId last) noexcept {
+    if (directory) {
+      directory->remember_last_note(last);
+    }
+  }
+
+  /// `sql`: id, text, tokens, vector, whether there should be one, whether all is intact.
+  std::vector<NoteId> visit_index(const std::string& sql, std::string_view bank, std::size_t vocab,
+                                  const IndexVisitor& visitor, bool sketches) {
+    std::vector<NoteId> damaged;
     const auto id = bank_id(bank);
-    if (!id) {
-      return;
+    const auto header = bank_header(bank);
+    if (!id || !header) {
+      return damaged;
     }
-    Statement statement(db, sql);
+    Statement statement(db, sql.c_str());
     statement.bind(1, *id);
-    std::vector<std::uint16_t> vector;
     while (statement.step()) {
-      vector = values_of<std::uint16_t>(statement.blob(1));
-      visitor(statement.integer(0), vector);
+      const NoteId note = statement.integer(0);
+      const auto tokens = values_of<TokenId>(statement.blob(2));
+      const auto vector = values_of<std::uint16_t>(statement.blob(3));
+      bool good = statement.integer(5) != 0 && tokens_fault(tokens, vocab).empty();
+      if (good && statement.integer(4) != 0) {
+        good = (sketches ? sketch_fault(vector) : coordinates_fault(vector, header->shape)).empty();
+      }
+      if (!good) {
+        damaged.push_back(note);
+        continue;
+      }
+      const auto text = statement.blob(1);
+      visitor({note, {reinterpret_cast<const char*>(text.data()), text.size()}, tokens, vector});
     }
+    return damaged;
   }
 
-  std::unique_ptr<OwnerLock> lock;
+  std::unique_ptr<DataDirectory> directory;
   Database db;
+  std::vector<std::string> warnings;
+  std::string read_only_because;
 };
-
-namespace {
-
-constexpr const char* kNoteColumns =
-    "n.id, n.start, n.score, n.created, n.metadata, n.text, n.tokens";
-
-Note read_note(const Statement& row) {
-  Note note;
-  note.id = row.integer(0);
-  note.start = static_cast<std::uint64_t>(row.integer(1));
-  note.score = static_cast<float>(row.real(2));
-  note.created = row.integer(3);
-  note.metadata = row.text(4);
-  note.text = row.text(5);
-  note.tokens = values_of<TokenId>(row.blob(6));
-  return note;
-}
-
-void check_bank(const BankInfo& bank, std::string_view model, const ChannelShape& shape) {
-  if (bank.model != model || !(bank.shape == shape)) {
-    throw Error(ErrorCode::kInvalidArgument, "bank " + bank.name + " was written with model " +
-                                                 bank.model + " and this is model " +
-                                                 std::string(model) +
-                                                 ": their notes do not mix; use another bank");
-  }
-}
-
-}  // namespace
 
 Store::Store(const std::filesystem::path& directory, Mode mode)
     : impl_(std::make_unique<Impl>(directory, mode)) {}
 Store::~Store() = default;
 
-bool Store::is_read_only() const noexcept { return impl_->db.sync_failed(); }
+const std::vector<std::string>& Store::warnings() const noexcept { return impl_->warnings; }
+
+std::string Store::read_only_because() const { return impl_->why_read_only(); }
 
 std::vector<BankInfo> Store::banks() { return impl_->banks(""); }
 
 std::vector<BankInfo> Store::bank_headers() {
-  Statement statement(impl_->db, "SELECT name, model, channels, head_dim, created FROM bank");
+  Statement statement(impl_->db,
+                      "SELECT name, model, channels, head_dim, created, vocab FROM bank");
   std::vector<BankInfo> result;
   while (statement.step()) {
     result.push_back(Impl::read_header(statement));
@@ -269,51 +274,72 @@ void Store::check(std::string_view bank, std::string_view model, const ChannelSh
 }
 
 std::vector<NoteId> Store::append(std::string_view bank, std::string_view model,
-                                  const ChannelShape& shape, std::span<const NoteDraft> notes) {
+                                  const ChannelShape& shape, std::span<const NoteDraft> notes,
+                                  std::size_t vocab) {
   impl_->check_writable();
   check(bank, model, shape);
-  Database& db = impl_->db;
-  Transaction transaction(db);
   const std::int64_t now = unix_seconds();
-  auto bank_id = impl_->bank_id(bank);
-  if (!bank_id) {
-    Statement insert(
-        db, "INSERT INTO bank(name, model, channels, head_dim, created) VALUES(?1,?2,?3,?4,?5)");
-    insert.bind(1, bank).bind(2, model);
-    insert.bind(3, static_cast<std::int64_t>(shape.channels));
-    insert.bind(4, static_cast<std::int64_t>(shape.head_dim)).bind(5, now).run();
-    bank_id = db.last_insert_id();
-  }
-  Statement insert(db,
-                   "INSERT INTO note(bank, start, score, created, metadata, text, tokens) "
-                   "VALUES(?1,?2,?3,?4,?5,?6,?7)");
-  Statement sketch(db, "INSERT INTO sketch(note, bank, vector) VALUES(?1,?2,?3)");
-  Statement coordinates(db, "INSERT INTO coordinates(note, bank, vector) VALUES(?1,?2,?3)");
   std::vector<NoteId> ids;
-  for (const NoteDraft& note : notes) {
-    insert.bind(1, *bank_id).bind(2, static_cast<std::int64_t>(note.start));
-    insert.bind(3, static_cast<double>(note.score)).bind(4, now);
-    insert.bind(5, std::string_view(note.metadata)).bind(6, std::string_view(note.text));
-    insert.bind_blob(7, bytes_of(note.tokens)).run();
-    ids.push_back(db.last_insert_id());
-    sketch.bind(1, ids.back()).bind(2, *bank_id).bind_blob(3, bytes_of(note.sketch)).run();
-    coordinates.bind(1, ids.back()).bind(2, *bank_id);
-    coordinates.bind_blob(3, bytes_of(note.coordinates)).run();
+  {
+    Transaction transaction(impl_->db);
+    NoteInserter inserter(impl_->db, impl_->require_bank(bank, model, shape, vocab, now));
+    for (const NoteDraft& note : notes) {
+      ids.push_back(inserter.insert(note, now));
+    }
+    transaction.commit();
   }
-  transaction.commit();
+  if (!ids.empty()) {
+    impl_->remember(ids.back());
+  }
   return ids;
+}
+
+std::uint64_t Store::append_all(std::string_view bank, std::string_view model,
+                                const ChannelShape& shape, std::size_t vocab,
+                                const NoteSource& source) {
+  impl_->check_writable();
+  check(bank, model, shape);
+  const std::int64_t now = unix_seconds();
+  std::uint64_t count = 0;
+  NoteId last = 0;
+  {
+    Transaction transaction(impl_->db);
+    NoteInserter inserter(impl_->db, impl_->require_bank(bank, model, shape, vocab, now));
+    for (auto notes = source(); !notes.empty(); notes = source()) {
+      for (const NoteDraft& note : notes) {
+        last = inserter.insert(note, now);
+      }
+      count += notes.size();
+    }
+    transaction.commit();
+  }
+  if (count > 0) {
+    impl_->remember(last);
+  }
+  return count;
 }
 
 std::optional<Note> Store::find_note(std::string_view bank, NoteId id) {
   auto notes = find_notes(bank, {&id, 1});
-  return notes.empty() ? std::nullopt : std::optional(std::move(notes.front()));
+  if (!notes.empty()) {
+    return std::move(notes.front());
+  }
+  Statement statement(
+      impl_->db, "SELECT 1 FROM note n JOIN bank b ON b.id=n.bank WHERE b.name=?1 AND n.id=?2");
+  if (statement.bind(1, bank).bind(2, id).step()) {
+    throw Error(ErrorCode::kCorrupt, "note " + std::to_string(id) + " of bank " +
+                                         std::string(bank) +
+                                         " is damaged: its checksum does not fit");
+  }
+  return std::nullopt;
 }
 
 std::vector<Note> Store::find_notes(std::string_view bank, std::span<const NoteId> ids) {
-  Statement statement(impl_->db, (std::string("SELECT ") + kNoteColumns +
+  const std::string sql = select({kNoteColumns,
                                   " FROM note n JOIN bank b ON b.id=n.bank "
-                                  "WHERE b.name=?1 AND n.id=?2")
-                                     .c_str());
+                                  "WHERE b.name=?1 AND n.id=?2 AND ",
+                                  kNoteIntact});
+  Statement statement(impl_->db, sql.c_str());
   std::vector<Note> notes;
   for (const NoteId id : ids) {
     statement.bind(1, bank).bind(2, id);
@@ -325,31 +351,48 @@ std::vector<Note> Store::find_notes(std::string_view bank, std::span<const NoteI
   return notes;
 }
 
-void Store::visit_notes(std::string_view bank, const NoteVisitor& visitor) {
+std::vector<NoteId> Store::visit_notes(std::string_view bank, const NoteVisitor& visitor) {
+  std::vector<NoteId> damaged;
   const auto id = impl_->bank_id(bank);
   if (!id) {
-    return;
+    return damaged;
   }
-  Statement statement(impl_->db, (std::string("SELECT ") + kNoteColumns +
-                                  ", c.vector, s.vector FROM note n JOIN sketch s ON s.note=n.id "
-                                  "JOIN coordinates c ON c.note=n.id WHERE n.bank=?1 ORDER BY n.id")
-                                     .c_str());
+  const std::string sql =
+      select({kNoteColumns, ", c.vector, s.vector, ", kNoteIntact,
+              " AND (n.sketched = 0 OR COALESCE(", kSketchIntact, " AND ", kCoordinatesIntact,
+              ", 0)) FROM note n LEFT JOIN sketch s ON s.note=n.id "
+              "LEFT JOIN coordinates c ON c.note=n.id "
+              "WHERE n.bank=?1 ORDER BY n.id"});
+  Statement statement(impl_->db, sql.c_str());
   statement.bind(1, *id);
   while (statement.step()) {
+    if (statement.integer(9) == 0) {
+      damaged.push_back(statement.integer(0));
+      continue;
+    }
     const auto coordinates = values_of<std::uint16_t>(statement.blob(7));
     const auto sketch = values_of<std::uint16_t>(statement.blob(8));
     visitor(read_note(statement), coordinates, sketch);
   }
+  return damaged;
 }
 
-void Store::visit_sketches(std::string_view bank, const VectorVisitor& visitor) {
-  impl_->visit_vectors("SELECT note, vector FROM sketch WHERE bank=?1 ORDER BY note", bank,
-                       visitor);
+std::vector<NoteId> Store::visit_sketches(std::string_view bank, std::size_t vocab,
+                                          const IndexVisitor& visitor) {
+  return impl_->visit_index(select({"n.id, n.text, n.tokens, s.vector, n.sketched, ", kNoteIntact,
+                                    " AND (n.sketched = 0 OR COALESCE(", kSketchIntact,
+                                    ", 0)) FROM note n LEFT JOIN sketch s ON s.note=n.id "
+                                    "WHERE n.bank=?1 ORDER BY n.id"}),
+                            bank, vocab, visitor, true);
 }
 
-void Store::visit_coordinates(std::string_view bank, const VectorVisitor& visitor) {
-  impl_->visit_vectors("SELECT note, vector FROM coordinates WHERE bank=?1 ORDER BY note", bank,
-                       visitor);
+std::vector<NoteId> Store::visit_coordinates(std::string_view bank, std::size_t vocab,
+                                             const IndexVisitor& visitor) {
+  return impl_->visit_index(select({"n.id, n.text, n.tokens, c.vector, 1, ", kNoteIntact,
+                                    " AND COALESCE(", kCoordinatesIntact,
+                                    ", 0) FROM note n LEFT JOIN coordinates c ON c.note=n.id "
+                                    "WHERE n.bank=?1 AND n.sketched = 1 ORDER BY n.id"}),
+                            bank, vocab, visitor, false);
 }
 
 bool Store::remove_bank(std::string_view name) {
@@ -370,9 +413,12 @@ bool Store::remove_bank(std::string_view name) {
 
 bool Store::remove_note(std::string_view bank, NoteId id) {
   impl_->check_writable();
-  if (!find_note(bank, id)) {
+  Statement found(impl_->db,
+                  "SELECT 1 FROM note n JOIN bank b ON b.id=n.bank WHERE b.name=?1 AND n.id=?2");
+  if (!found.bind(1, bank).bind(2, id).step()) {
     return false;
   }
+  found.reset();
   Transaction transaction(impl_->db);
   for (const char* sql :
        {"DELETE FROM sketch WHERE note=?1", "DELETE FROM coordinates WHERE note=?1",

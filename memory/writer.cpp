@@ -146,8 +146,10 @@ NoteDraft Writer::make_note(std::uint64_t window, std::uint64_t peak, float scor
   // As much before the window as after it, cut at the text's ends and at what is still in memory.
   const std::uint64_t before = (options_.span_tokens - kAnchors) / 2;
   const std::uint64_t oldest = previous_ ? previous_->first : current_->first;
-  note.start = std::max(window - std::min(window, before), oldest);
-  const std::uint64_t end = std::min<std::uint64_t>(note.start + options_.span_tokens, tokens_);
+  const std::uint64_t middle = std::max(window - std::min(window, before), oldest);
+  const std::uint64_t end = std::min<std::uint64_t>(middle + options_.span_tokens, tokens_);
+  // At the text's end what it lacks there is taken from before: a short text is kept whole.
+  note.start = std::max(end - std::min<std::uint64_t>(end, options_.span_tokens), oldest);
   for (std::uint64_t t = note.start; t < end; ++t) {
     const Chunk& chunk = chunk_of(t);
     note.tokens.push_back(chunk.tokens[t - chunk.first]);

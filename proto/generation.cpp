@@ -301,16 +301,11 @@ std::optional<Ranker> read_ranker(Fields& fields) {
   if (!name) {
     return std::nullopt;
   }
-  if (*name == "sum") {
-    return Ranker::kSum;
+  const auto ranker = ranker_of(*name);
+  if (!ranker) {
+    fields.fail("ranker", "must be one of " + ranker_names() + ".", "invalid_value");
   }
-  if (*name == "native") {
-    return Ranker::kNative;
-  }
-  if (*name != "votes") {
-    fields.fail("ranker", R"(must be "sum", "native" or "votes".)", "invalid_value");
-  }
-  return Ranker::kVotes;
+  return ranker;
 }
 
 std::vector<TokenId> read_token_ids(const json& array, const std::string& param) {

@@ -29,7 +29,8 @@ struct SpeculationOptions {
 };
 
 /// How notes are ranked; see memory/README.md.
-enum class Ranker { kSum, kNative, kVotes };
+enum class Ranker { kSum, kNative, kVotes, kText, kFused };
+inline constexpr Ranker kRankerDefault = Ranker::kFused;
 /// 1 … 64 of [A-Za-z0-9_-]: safe in a path, in a URL and in a log.
 [[nodiscard]] bool is_bank_name(std::string_view name);
 
@@ -37,7 +38,7 @@ enum class Ranker { kSum, kNative, kVotes };
 struct NoteBankOptions {
   std::string bank;  ///< A valid name.
   std::size_t top = 2;
-  Ranker ranker = Ranker::kSum;
+  Ranker ranker = kRankerDefault;
 };
 
 struct StreamOptions {

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proto/fields.h"
@@ -15,6 +16,11 @@ namespace spel::proto {
 /// Fills `options` from the members both endpoints know, max_tokens and logprobs apart, and refuses
 /// those that name something this server does not do.
 void read_generation_options(Fields& fields, GenerationOptions& options);
+
+/// The ranker of this name; nothing for an unknown one.
+[[nodiscard]] std::optional<Ranker> ranker_of(std::string_view name);
+/// All names, quoted and with commas.
+[[nodiscard]] std::string ranker_names();
 
 /// The member "ranker".
 [[nodiscard]] std::optional<Ranker> read_ranker(Fields& fields);

@@ -1,5 +1,7 @@
 #include "proto/notebank.h"
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,6 +17,12 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::size_t kNotesPerChunkMax = 16;
+
+constexpr std::array<std::pair<std::string_view, Ranker>, 5> kRankers{{{"fused", Ranker::kFused},
+                                                                       {"text", Ranker::kText},
+                                                                       {"sum", Ranker::kSum},
+                                                                       {"native", Ranker::kNative},
+                                                                       {"votes", Ranker::kVotes}}};
 
 std::string require_text(Fields& fields, std::string_view name, std::size_t bytes_max) {
   auto text = fields.text(name, bytes_max);
@@ -49,11 +57,8 @@ ordered_json notes_json(const std::vector<NoteView>& notes) {
 }
 
 ordered_json bank_json(const BankView& bank) {
-  return {{"name", bank.name},
-          {"model", bank.model},
-          {"notes", bank.notes},
-          {"bytes", bank.bytes},
-          {"created", bank.created}};
+  return {{"name", bank.name},   {"model", bank.model},     {"notes", bank.notes},
+          {"bytes", bank.bytes}, {"damaged", bank.damaged}, {"created", bank.created}};
 }
 
 }  // namespace
@@ -120,15 +125,23 @@ CompletionRequest parse_note_replay_request(std::string_view body, const std::st
 }
 
 std::string_view ranker_name(Ranker ranker) {
-  switch (ranker) {
-    case Ranker::kSum:
-      return "sum";
-    case Ranker::kNative:
-      return "native";
-    case Ranker::kVotes:
-      break;
+  const auto* const named = std::find_if(kRankers.begin(), kRankers.end(),
+                                         [&](const auto& r) { return r.second == ranker; });
+  return named->first;
+}
+
+std::optional<Ranker> ranker_of(std::string_view name) {
+  const auto* const named = std::find_if(kRankers.begin(), kRankers.end(),
+                                         [&](const auto& r) { return r.first == name; });
+  return named == kRankers.end() ? std::nullopt : std::optional(named->second);
+}
+
+std::string ranker_names() {
+  std::string names;
+  for (const auto& [name, ranker] : kRankers) {
+    names += (names.empty() ? "\"" : ", \"") + std::string(name) + "\"";
   }
-  return "votes";
+  return names;
 }
 
 std::string note_write_response(const NoteWriteResult& result) {

@@ -32,7 +32,7 @@ struct NoteWriteRequest {
 struct NoteAddressRequest {
   std::string query;  ///< Not empty.
   std::size_t top = 2;
-  Ranker ranker = Ranker::kSum;
+  Ranker ranker = kRankerDefault;
   std::size_t unknown_fields = 0;
 };
 [[nodiscard]] NoteAddressRequest parse_note_address_request(std::string_view body,
@@ -60,6 +60,7 @@ struct BankView {
   std::string model;
   std::uint64_t notes = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t damaged = 0;  ///< Notes that are left out.
   std::int64_t created = 0;
 };
 

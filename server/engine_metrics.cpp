@@ -163,6 +163,8 @@ void add_notes(Page& page, const Backend* backend) {
                counters.address_seconds.load());
   page.gauge("spel_notebank_notes", "Notes of the resident model, in all banks.",
              notes != nullptr ? notes->bank().notes() : 0);
+  page.gauge("spel_notebank_damaged_notes", "Of those on disk, damaged ones that are left out.",
+             notes != nullptr ? notes->bank().damaged() : 0);
 }
 
 void add_process(Page& page) {

@@ -143,8 +143,12 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
   backend->engine =
       std::make_unique<engine::Engine>(batch, std::move(target), std::move(draft), tokenizer);
   if (backend->engine->capture_shape().channels > 0) {
-    backend->notes =
-        std::make_unique<NoteService>(*backend->engine, config.data_dir, weights->sha256);
+    try {
+      backend->notes =
+          std::make_unique<NoteService>(*backend->engine, config.data_dir, weights->sha256);
+    } catch (const Error& error) {
+      throw NoteStoreError(error.code(), error.what());
+    }
   }
   return backend;
 }

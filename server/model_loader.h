@@ -3,12 +3,20 @@
 
 #include <memory>
 
+#include "config/base/error.h"
 #include "config/server_config.h"
 #include "server/backend.h"
 
 namespace spel::server {
 
-/// Loads the model and starts its engine; takes as long as that takes. Throws Error.
+/// The model is there, and the store of its notes cannot be opened.
+class NoteStoreError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Loads the model and starts its engine; takes as long as that takes. Throws Error, and of it
+/// NoteStoreError.
 [[nodiscard]] std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config);
 
 /// Physical cores this process may use; at least 1.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/base/error.h"
+#include "memory/passages.h"
 #include "proto/text_assembler.h"
 #include "server/offload.h"
 #include "server/translate.h"
@@ -26,9 +27,13 @@ memory::Ranker to_memory(proto::Ranker ranker) {
     case proto::Ranker::kNative:
       return memory::Ranker::kNative;
     case proto::Ranker::kVotes:
+      return memory::Ranker::kVotes;
+    case proto::Ranker::kText:
+      return memory::Ranker::kText;
+    case proto::Ranker::kFused:
       break;
   }
-  return memory::Ranker::kVotes;
+  return memory::Ranker::kFused;
 }
 
 std::string text_of(std::span<const engine::TokenId> tokens, const engine::Tokenizer& tokenizer) {
@@ -57,6 +62,7 @@ proto::ApiError to_api_error(const Error& error) {
     case ErrorCode::kUnavailable:
       return proto::unavailable("the note store cannot be written to now; the log says why");
     case ErrorCode::kCorrupt:
+      return proto::server_error("this is damaged in the note store; the log says where");
     case ErrorCode::kInternal:
       break;
   }
@@ -70,7 +76,7 @@ proto::NoteView to_view(const memory::Note& note) {
 
 NoteService::NoteService(engine::Engine& engine, const std::string& data_dir,
                          const std::string& model)
-    : engine_(engine), bank_(data_dir, model, shape_of(engine)) {}
+    : engine_(engine), bank_(data_dir, model, shape_of(engine), engine.vocab_size()) {}
 
 NoteService::~NoteService() { pool_.join(); }
 
@@ -108,6 +114,10 @@ Task<proto::NoteWriteResult> NoteService::write(const Executor& executor, std::s
   result.bank = bank;
   std::vector<memory::NoteDraft> drafts;
   std::size_t unsaved_since = 0;
+  std::uint64_t passages_from = 0;
+  const auto token_bytes = [this](memory::TokenId token) {
+    return std::string(engine_.tokenizer().bytes(token));
+  };
   for (std::size_t at = 0; at < tokens.size();) {
     const std::size_t count = std::min(kWindowTokens, tokens.size() - at);
     const std::size_t context = std::min(kContextTokens, at);
@@ -129,7 +139,13 @@ Task<proto::NoteWriteResult> NoteService::write(const Executor& executor, std::s
       if (last) {
         writer.finish(drafts);
       }
-      if (!save || drafts.empty()) {
+      if (!save) {
+        return true;
+      }
+      passages_from =
+          memory::add_passages(std::span(tokens).subspan(passages_from, at + count - passages_from),
+                               passages_from, last, token_bytes, drafts);
+      if (drafts.empty()) {
         return true;
       }
       for (memory::NoteDraft& draft : drafts) {
@@ -168,15 +184,24 @@ Task<std::vector<memory::Note>> NoteService::address(const Executor& executor, s
                                                      std::vector<engine::TokenId> query,
                                                      proto::Ranker ranker, std::size_t top) {
   const auto begin = Clock::now();
-  engine::CaptureRequest request;
-  const std::size_t count = std::min(query.size(), kQueryTokensRead);
-  request.tokens.assign(query.end() - static_cast<std::ptrdiff_t>(count), query.end());
-  request.keep = memory::kQueryTokens;
-  request.queries = ranker != proto::Ranker::kSum;
-  const engine::Capture captured = co_await capture(executor, std::move(request));
+  const bool by_text = ranker == proto::Ranker::kText || ranker == proto::Ranker::kFused;
+  std::string text;
+  if (by_text) {
+    const std::size_t last = std::min(query.size(), memory::TextIndex::kQueryBytes);
+    text = text_of(std::span(query).last(last), engine_.tokenizer());
+  }
+  engine::Capture captured;
+  if (ranker != proto::Ranker::kText) {
+    engine::CaptureRequest request;
+    const std::size_t count = std::min(query.size(), kQueryTokensRead);
+    request.tokens.assign(query.end() - static_cast<std::ptrdiff_t>(count), query.end());
+    request.keep = memory::kQueryTokens;
+    request.queries = ranker == proto::Ranker::kNative || ranker == proto::Ranker::kVotes;
+    captured = co_await capture(executor, std::move(request));
+  }
   std::vector<memory::Note> notes = co_await offload(pool_, executor, [&] {
     try {
-      return bank_.address(bank, {captured.keys, captured.queries}, to_memory(ranker), top);
+      return bank_.address(bank, {captured.keys, captured.queries, text}, to_memory(ranker), top);
     } catch (const Error& error) {
       throw proto::RequestError(to_api_error(error));
     }

@@ -71,15 +71,25 @@ void announce(App& app) {
   } else if (app.config().spec_k == 0) {
     app.log().event(LogLevel::kInfo, "drafting is off unless a request asks for it: spec_k is 0");
   }
+  if (backend.notes) {
+    for (const std::string& warning : backend.notes->bank().warnings()) {
+      app.log().event(LogLevel::kWarning, warning);
+    }
+    if (const std::string why = backend.notes->bank().read_only_because(); !why.empty()) {
+      app.log().event(LogLevel::kWarning, "notes can be read and not written: " + why);
+    }
+  }
   // To a terminal and unescaped: it is there to be pasted.
   std::printf("\ntry:\n  %s\n\n", curl_line(app, backend.model_id).c_str());
   std::fflush(stdout);
 }
 
-/// Nearly all memory beside the weights is states, which these two settings size.
+/// Nearly all memory beside the weights is states, which these three settings size.
 std::string out_of_memory(const config::ServerConfig& config) {
-  return "not enough memory for " + std::to_string(config.sequences) + " sequences of up to " +
-         std::to_string(config.max_seq) + " tokens; lower --sequences or --max-seq";
+  return "not enough memory for the states of " + std::to_string(config.sequences) +
+         " sequences and " + std::to_string(config.prefix_cache) + " kept prompts of up to " +
+         std::to_string(config.max_seq) +
+         " tokens each; lower --sequences, --prefix-cache or --max-seq";
 }
 
 /// The commonest mistake, found before an address is announced; the loader finds the others.
@@ -107,10 +117,10 @@ int run(config::LoadedConfig loaded) {
   std::atomic<bool> loading{true};
   std::atomic<bool> failed{false};
   std::thread loader([&app, &loading, &failed] {
-    const auto give_up = [&](const std::string& why) {
+    const auto give_up = [&](const std::string& message) {
       loading = false;
       failed = true;
-      app.log().event(LogLevel::kError, "cannot load the model: " + why);
+      app.log().event(LogLevel::kError, message);
       (void)::kill(::getpid(), SIGTERM);
     };
     try {
@@ -118,9 +128,11 @@ int run(config::LoadedConfig loaded) {
       loading = false;
       announce(app);
     } catch (const std::bad_alloc&) {
-      give_up(out_of_memory(app.config()));
+      give_up("cannot load the model: " + out_of_memory(app.config()));
+    } catch (const NoteStoreError& error) {
+      give_up(std::string("cannot open the note store: ") + error.what());
     } catch (const std::exception& error) {
-      give_up(error.what());
+      give_up(std::string("cannot load the model: ") + error.what());
     }
   });
   const int status = wait_and_shut_down(app);

@@ -46,7 +46,7 @@ std::int64_t note_id_of(const Request& request) {
 }
 
 proto::BankView bank_view(const memory::BankInfo& bank) {
-  return {bank.name, bank.model, bank.notes, bank.bytes, bank.created};
+  return {bank.name, bank.model, bank.notes, bank.bytes, bank.damaged, bank.created};
 }
 
 Task<void> list_banks(HandlerContext /*context*/, Exchange& exchange, NoteService& notes) {

@@ -91,7 +91,7 @@ int run(std::span<const std::string> args, ToolStreams streams) {
     const auto read = tokenizer->encode(query);
     (void)engine::tools::feed(*rig.target, *live, read, 128);
     live->copy_from(*snapshot);
-    const auto notes = memory.address(kBank, query, memory::Ranker::kSum, 2);
+    const auto notes = memory.address(kBank, query, memory::Ranker::kFused, 2);
     std::string replayed;
     for (const memory::Note& note : notes) {
       out << "  note " << note.id << " at " << note.start << ", likeness " << note.score << ": \""

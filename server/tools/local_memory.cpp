@@ -4,6 +4,8 @@
 #include <cmath>
 #include <span>
 
+#include "memory/passages.h"
+
 namespace spel::server::tools {
 namespace {
 
@@ -55,7 +57,7 @@ engine::Capture LocalMemory::capture(std::span<const TokenId> tokens, std::size_
 }
 
 LocalMemory::Written LocalMemory::write(const std::string& bank, std::span<const TokenId> tokens,
-                                        const memory::WriterOptions& options) {
+                                        const memory::WriterOptions& options, Passages passages) {
   Written written;
   const std::size_t width = bank_.projection().shape().width();
   memory::Writer writer(bank_.projection(), options);
@@ -78,6 +80,10 @@ LocalMemory::Written LocalMemory::write(const std::string& bank, std::span<const
     at += count;
   }
   writer.finish(drafts);
+  if (passages == Passages::kStored) {
+    const auto token_bytes = [this](TokenId token) { return std::string(tokenizer_.bytes(token)); };
+    (void)memory::add_passages(tokens, 0, true, token_bytes, drafts);
+  }
   for (memory::NoteDraft& draft : drafts) {
     draft.text = text(draft.tokens);
   }
@@ -90,11 +96,15 @@ LocalMemory::Written LocalMemory::write(const std::string& bank, std::span<const
 std::vector<memory::Note> LocalMemory::address(const std::string& bank,
                                                std::span<const TokenId> query,
                                                memory::Ranker ranker, std::size_t top) {
-  const engine::Capture captured =
-      capture(query, memory::kQueryTokens, ranker != memory::Ranker::kSum);
+  engine::Capture captured;
+  if (ranker != memory::Ranker::kText) {
+    captured = capture(query, memory::kQueryTokens,
+                       ranker == memory::Ranker::kNative || ranker == memory::Ranker::kVotes);
+  }
+  const std::string asked = text({query.begin(), query.end()});
   const auto begin = Clock::now();
   std::vector<memory::Note> notes =
-      bank_.address(bank, {captured.keys, captured.queries}, ranker, top);
+      bank_.address(bank, {captured.keys, captured.queries, asked}, ranker, top);
   search_seconds_ = seconds_between(begin, Clock::now());
   return notes;
 }

@@ -27,6 +27,9 @@ class LocalMemory {
   LocalMemory(engine::tools::ModelRig& rig, const engine::Tokenizer& tokenizer,
               memory::NoteBank& bank);
 
+  /// Whether a text's passages are stored beside the notes the writer chooses.
+  enum class Passages { kStored, kLeftOut };
+
   struct Written {
     std::uint64_t notes = 0;
     double capture_seconds = 0.0;
@@ -34,10 +37,10 @@ class LocalMemory {
     double store_seconds = 0.0;
   };
   Written write(const std::string& bank, std::span<const engine::TokenId> tokens,
-                const memory::WriterOptions& options);
+                const memory::WriterOptions& options, Passages passages = Passages::kStored);
   Written write(const std::string& bank, std::string_view text,
-                const memory::WriterOptions& options) {
-    return write(bank, encode(text), options);
+                const memory::WriterOptions& options, Passages passages = Passages::kStored) {
+    return write(bank, encode(text), options, passages);
   }
 
   /// Reads the query in a state of its own.

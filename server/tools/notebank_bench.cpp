@@ -1,9 +1,11 @@
 // What the memory finds in long texts, and what replaying it changes.
 #include <algorithm>
+#include <array>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <random>
+#include <utility>
 
 #include "config/base/error.h"
 #include "engine/tools/model_rig.h"
@@ -11,6 +13,7 @@
 #include "server/tools/haystack.h"
 #include "server/tools/local_memory.h"
 #include "server/tools/search_bench.h"
+#include "server/tools/sentence_bench.h"
 #include "server/tools/tools.h"
 
 namespace spel::server::tools {
@@ -24,6 +27,12 @@ constexpr const char* kBank = "bench";
 constexpr std::size_t kTop = 2;
 constexpr std::size_t kDepth = 8;
 constexpr std::size_t kSearchNotesMax = 1'000'000;
+constexpr std::array<std::pair<const char*, memory::Ranker>, 5> kRankers{
+    {{"fused", memory::Ranker::kFused},
+     {"text", memory::Ranker::kText},
+     {"sum", memory::Ranker::kSum},
+     {"native", memory::Ranker::kNative},
+     {"votes", memory::Ranker::kVotes}}};
 
 /// Shares of the questions asked.
 struct Recall {
@@ -42,9 +51,7 @@ struct Figures {
   std::uint64_t notes = 0;
   std::uint64_t bytes = 0;
   double contained = 0.0;
-  Recall sum;
-  Recall native;
-  Recall votes;
+  std::array<Recall, kRankers.size()> recalls;
   Answers none;
   Answers random_note;
   Answers gold;
@@ -94,13 +101,12 @@ Figures measure(LocalMemory& memory, memory::NoteBank& bank, const Haystack& hay
   for (std::size_t i = 0; i < figures.questions; ++i) {
     const PlantedFact& fact = haystack.facts[i * haystack.facts.size() / figures.questions];
     const std::string query = fact.query();
-    const std::vector<memory::Note> found =
-        memory.address(kBank, query, memory::Ranker::kSum, kDepth);
-    count_recall(found, fact, share, figures.sum);
-    count_recall(memory.address(kBank, query, memory::Ranker::kNative, kDepth), fact, share,
-                 figures.native);
-    count_recall(memory.address(kBank, query, memory::Ranker::kVotes, kDepth), fact, share,
-                 figures.votes);
+    std::vector<memory::Note> found;
+    for (std::size_t ranker = 0; ranker < kRankers.size(); ++ranker) {
+      auto notes = memory.address(kBank, query, kRankers[ranker].second, kDepth);
+      count_recall(notes, fact, share, figures.recalls[ranker]);
+      found = ranker == 0 ? std::move(notes) : std::move(found);
+    }
     std::string replayed;
     for (std::size_t n = 0; n < std::min(kTop, found.size()); ++n) {
       replayed.insert(0, found[n].text);
@@ -127,9 +133,9 @@ void print(const Figures& figures, const SearchFigures& search, std::ostream& ou
   };
   out << std::fixed << std::setprecision(3) << figures.notes << " notes, " << figures.questions
       << " questions; facts contained whole: " << figures.contained << "\n";
-  recall("sum", figures.sum);
-  recall("native", figures.native);
-  recall("votes", figures.votes);
+  for (std::size_t ranker = 0; ranker < kRankers.size(); ++ranker) {
+    recall(kRankers[ranker].first, figures.recalls[ranker]);
+  }
   answers("no replay", figures.none);
   answers("random", figures.random_note);
   answers("gold", figures.gold);
@@ -139,7 +145,8 @@ void print(const Figures& figures, const SearchFigures& search, std::ostream& ou
       << figures.bytes / figures.notes << " bytes a note\n";
   for (const SearchFigure& size : search.searches) {
     out << "  search of " << size.notes << " notes: " << size.milliseconds << " ms, "
-        << size.bytes_per_second / 1e9 << " GB/s\n";
+        << size.bytes_per_second / 1e9 << " GB/s; by text " << size.text_milliseconds << " ms, "
+        << size.text_bytes_per_note << " bytes a note\n";
   }
   out << "  one core reads memory at " << search.read_bytes_per_second / 1e9 << " GB/s\n";
 }
@@ -148,11 +155,13 @@ void print_json(const Figures& figures, const SearchFigures& search, std::ostrea
   nlohmann::ordered_json json{{"notebank_notes", figures.notes},
                               {"notebank_questions", figures.questions},
                               {"notebank_contained", figures.contained},
-                              {"notebank_recall_at_1", figures.sum.at_1},
-                              {"notebank_recall_at_2", figures.sum.at_2},
-                              {"notebank_recall_at_8", figures.sum.at_8},
-                              {"notebank_recall_at_2_native", figures.native.at_2},
-                              {"notebank_recall_at_2_votes", figures.votes.at_2}};
+                              {"notebank_recall_at_1", figures.recalls[0].at_1},
+                              {"notebank_recall_at_2", figures.recalls[0].at_2},
+                              {"notebank_recall_at_8", figures.recalls[0].at_8}};
+  for (std::size_t ranker = 1; ranker < kRankers.size(); ++ranker) {
+    json[std::string("notebank_recall_at_2_") + kRankers[ranker].first] =
+        figures.recalls[ranker].at_2;
+  }
   const auto answers = [&](const std::string& name, const Answers& a) {
     json["notebank_rank1_" + name] = a.rank_1;
     json["notebank_probability_" + name] = a.probability;
@@ -168,6 +177,8 @@ void print_json(const Figures& figures, const SearchFigures& search, std::ostrea
   for (const SearchFigure& size : search.searches) {
     json["notebank_address_ms_" + size.name] = size.milliseconds;
     json["notebank_address_gb_s_" + size.name] = size.bytes_per_second / 1e9;
+    json["notebank_text_address_ms_" + size.name] = size.text_milliseconds;
+    json["notebank_text_bytes_per_note_" + size.name] = size.text_bytes_per_note;
   }
   json["memory_read_gb_s"] = search.read_bytes_per_second / 1e9;
   out << json << "\n";
@@ -177,7 +188,7 @@ void print_json(const Figures& figures, const SearchFigures& search, std::ostrea
 
 int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
   const Options options(args, {{"model", "characters", "facts", "digits", "questions", "score",
-                                "search-notes", "threads"},
+                                "search-notes", "threads", "sentences"},
                                {"json"},
                                0});
   const auto number = [&](const char* name, std::uint64_t fallback, std::uint64_t max) {
@@ -190,6 +201,7 @@ int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
   if (!path) {
     throw Error(ErrorCode::kInvalidArgument, "no model: give --model PATH");
   }
+  const std::size_t sentences = number("sentences", 0, kSentencesMax);
   const Haystack haystack = make_haystack(number("characters", 4096, 16U << 20U),
                                           number("facts", 3, 1000), number("digits", 2, 3), kSeed);
   const auto [weights, tokenizer] = engine::assemble_model(*path, engine::WeightsDtype::kBf16);
@@ -199,6 +211,11 @@ int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
   const engine::CaptureShape shape = engine::CaptureObserver(weights->config).shape();
   memory::NoteBank bank({}, weights->sha256, {shape.channels, shape.head_dim});
   LocalMemory memory(rig, *tokenizer, bank);
+  if (sentences > 0) {
+    print_sentences(measure_sentences(memory, bank, sentences), sentences, options.has("json"),
+                    streams.out);
+    return engine::tools::kToolOk;
+  }
   memory::WriterOptions writer;
   writer.score = options.value("score").value_or("window") == "peak" ? memory::SpanScore::kPeak
                                                                      : memory::SpanScore::kWindow;

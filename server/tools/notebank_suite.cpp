@@ -50,6 +50,7 @@ struct Table {
   TokenId contained = 0;
   TokenId found_by_sum = 0;
   TokenId found_by_votes = 0;
+  TokenId found_by_default = 0;
   std::string ranks;  ///< Of the planted value, without and with replay.
   std::uint64_t dense_kv = 0;
   std::uint64_t hybrid_kv = 0;
@@ -78,7 +79,8 @@ Table measure(const SuiteContext& context, const Subject& subject, Checks& check
   const Haystack haystack = make_haystack(kCharacters, kNeedles, 2, kSeed);
   const Tokens text = encode(haystack.text);
   Table table;
-  table.written = memory.write(kBank, text, {});
+  // The document's notes alone, as its table has them.
+  table.written = memory.write(kBank, text, {}, LocalMemory::Passages::kLeftOut);
   table.note_bytes = bank.bank(kBank).bytes;
   count_kv(config, table);
 
@@ -107,6 +109,7 @@ Table measure(const SuiteContext& context, const Subject& subject, Checks& check
                                    [&](const memory::Note& note) { return holds(note, needle); }));
     };
     table.found_by_votes += found(memory::Ranker::kVotes).second ? 1 : 0;
+    table.found_by_default += found(memory::Ranker::kFused).second ? 1 : 0;
     const auto [notes, hit] = found(memory::Ranker::kSum);
     table.found_by_sum += hit ? 1 : 0;
     table.address_ms = std::max(table.address_ms, memory.search_seconds() * 1e3);
@@ -159,6 +162,7 @@ void print(const Subject& subject, const Table& table, Checks& checks) {
   row("writer needle containment", of_needles(table.contained));
   row("summed-similarity recall@2", of_needles(table.found_by_sum));
   row("vote-ranker recall@2", of_needles(table.found_by_votes));
+  row("default ranker recall@2", of_needles(table.found_by_default));
   row("note storage", std::to_string(table.note_bytes) + " B");
   row("dense KV, all layers", times(table.dense_kv, table.note_bytes));
   row("hybrid attention KV", times(table.hybrid_kv, table.note_bytes));
@@ -182,6 +186,7 @@ void check_notebank(const SuiteContext& context, Checks& checks) {
     // What random weights find is luck; it is told and not asked for.
     if (!subject.random) {
       all_found("needles among the two notes most alike", table.found_by_sum);
+      all_found("needles among the default ranker's first two", table.found_by_default);
     }
     checks.note("needles " + std::to_string(table.contained) + "/" + std::to_string(kNeedles) +
                 ", similarity recall@2 " + std::to_string(table.found_by_sum) + "/" +

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <fstream>
-#include <istream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -8,6 +6,7 @@
 #include "config/base/error.h"
 #include "engine/tools/options.h"
 #include "memory/store.h"
+#include "server/tools/notebank_files.h"
 #include "server/tools/tools.h"
 
 namespace spel::server::tools {
@@ -25,14 +24,13 @@ constexpr const char* kUsage =
     "  export BANK          to standard output, as JSON lines\n"
     "  import BANK FILE     what export wrote, into a bank of this name\n"
     "  delete BANK [ID]     the bank, or one note of it\n"
+    "                       all or nothing; what the bank has already is left out\n"
     "       spel notebank bench [--model PATH] [--characters N] [--facts N] [--digits N]\n"
     "                     [--questions N] [--search-notes N] [--threads N] [--json]\n"
+    "                     [--sentences N]\n"
     "  what the memory of a model finds and what that changes; see memory/README.md.\n"
     "  spel bench --notebank is the same\n"
     "import and delete need the store for themselves: stop the server first.\n";
-
-/// Notes imported in one transaction.
-constexpr std::size_t kImportBatch = 4096;
 
 void list(Store& store, std::ostream& out) {
   for (const memory::BankInfo& bank : store.banks()) {
@@ -50,93 +48,20 @@ memory::BankInfo require_bank(Store& store, const std::string& name) {
   return std::move(*bank);
 }
 
-void show(Store& store, const std::string& name, std::ostream& out) {
+void say_damaged(const std::vector<memory::NoteId>& damaged, std::ostream& err) {
+  if (!damaged.empty()) {
+    err << "spel notebank: " << damaged.size()
+        << " damaged notes are left out, the first of them note " << damaged.front() << "\n";
+  }
+}
+
+void show(Store& store, const std::string& name, ToolStreams streams) {
   (void)require_bank(store, name);
-  store.visit_notes(name, [&](const memory::Note& note, auto, auto) {
-    out << note.id << "\t" << note.start << "\t" << note.score << "\t" << json(note.text).dump()
-        << "\t" << note.metadata << "\n";
+  const auto damaged = store.visit_notes(name, [&](const memory::Note& note, auto, auto) {
+    streams.out << note.id << "\t" << note.start << "\t" << note.score << "\t"
+                << json(note.text).dump() << "\t" << note.metadata << "\n";
   });
-}
-
-void export_bank(Store& store, const std::string& name, std::ostream& out) {
-  const memory::BankInfo bank = require_bank(store, name);
-  out << json{{"bank", bank.name},
-              {"format", memory::kBankFormat},
-              {"model", bank.model},
-              {"channels", bank.shape.channels},
-              {"head_dim", bank.shape.head_dim}}
-      << "\n";
-  store.visit_notes(name, [&](const memory::Note& note, auto coordinates, auto sketch) {
-    out << json{{"start", note.start},
-                {"score", note.score},
-                {"metadata", note.metadata},
-                {"text", note.text},
-                {"tokens", note.tokens},
-                {"coordinates", std::vector<std::uint16_t>(coordinates.begin(), coordinates.end())},
-                {"sketch", std::vector<std::uint16_t>(sketch.begin(), sketch.end())}}
-        << "\n";
-  });
-}
-
-memory::NoteDraft read_note(const json& line) {
-  memory::NoteDraft note;
-  line.at("start").get_to(note.start);
-  line.at("score").get_to(note.score);
-  line.at("metadata").get_to(note.metadata);
-  line.at("text").get_to(note.text);
-  line.at("tokens").get_to(note.tokens);
-  line.at("coordinates").get_to(note.coordinates);
-  line.at("sketch").get_to(note.sketch);
-  return note;
-}
-
-void import_bank(Store& store, const std::string& name, const std::string& path,
-                 std::ostream& out) {
-  std::ifstream file(path);
-  std::string line;
-  if (!std::getline(file, line)) {
-    throw Error(ErrorCode::kIo, "cannot read " + path);
-  }
-  std::size_t number = 1;
-  std::size_t imported = 0;
-  try {
-    const json head = json::parse(line);
-    const std::string model = head.at("model");
-    const memory::ChannelShape shape{head.at("channels"), head.at("head_dim")};
-    // Exports of the first format did not name it.
-    const std::int64_t format = head.value("format", std::int64_t{1});
-    if (format != memory::kBankFormat) {
-      throw Error(ErrorCode::kCorrupt,
-                  path + " has format " + std::to_string(format) + "; this program reads format " +
-                      std::to_string(memory::kBankFormat) +
-                      ": its coordinates would find nothing; write its texts again");
-    }
-    std::vector<memory::NoteDraft> notes;
-    const auto flush = [&] {
-      imported += store.append(name, model, shape, notes).size();
-      notes.clear();
-    };
-    while (std::getline(file, line)) {
-      ++number;
-      memory::NoteDraft note = read_note(json::parse(line));
-      if (note.sketch.size() != memory::kSketchCoordinates * memory::kAnchors ||
-          note.coordinates.size() != shape.channels * memory::kChannelCoordinates) {
-        throw Error(ErrorCode::kCorrupt, path + ", line " + std::to_string(number) +
-                                             ": the coordinates are not those of its model");
-      }
-      notes.push_back(std::move(note));
-      if (notes.size() == kImportBatch) {
-        flush();
-      }
-    }
-    flush();
-  } catch (const json::exception& error) {
-    throw Error(ErrorCode::kCorrupt,
-                path + ", line " + std::to_string(number) +
-                    ": not a line that spel notebank export writes: " + error.what() + "; " +
-                    std::to_string(imported) + " notes before it are imported");
-  }
-  out << imported << " notes imported into " << name << "\n";
+  say_damaged(damaged, streams.err);
 }
 
 void remove(Store& store, const std::vector<std::string>& arguments, std::ostream& out) {
@@ -180,14 +105,22 @@ int run(std::span<const std::string> args, ToolStreams streams) {
   }
   const bool writes = words[0] == "import" || words[0] == "delete";
   Store store(*options.value("data-dir"), writes ? Store::Mode::kOwner : Store::Mode::kReader);
+  for (const std::string& warning : store.warnings()) {
+    streams.err << "spel notebank: " << warning << "\n";
+  }
   if (words[0] == "list") {
     list(store, streams.out);
   } else if (words[0] == "show") {
-    show(store, words[1], streams.out);
+    show(store, words[1], streams);
   } else if (words[0] == "export") {
-    export_bank(store, words[1], streams.out);
+    say_damaged(export_bank(store, require_bank(store, words[1]), streams.out), streams.err);
   } else if (words[0] == "import") {
-    import_bank(store, words[1], words[2], streams.out);
+    const Imported done = import_bank(store, words[1], words[2]);
+    streams.out << done.imported << " notes imported into " << words[1];
+    if (done.already_there > 0) {
+      streams.out << "; " << done.already_there << " were there already and are left out";
+    }
+    streams.out << "\n";
   } else {
     remove(store, words, streams.out);
   }

@@ -10,8 +10,10 @@ namespace spel::server::tools {
 struct SearchFigure {
   std::string name;  ///< "10k", "100k", "1m"
   std::size_t notes = 0;
-  double milliseconds = 0.0;      ///< The median.
-  double bytes_per_second = 0.0;  ///< Of the coordinates it must read.
+  double milliseconds = 0.0;       ///< The median.
+  double bytes_per_second = 0.0;   ///< Of the coordinates it must read.
+  double text_milliseconds = 0.0;  ///< The median, of notes that are all much like the query.
+  double text_bytes_per_note = 0.0;
 };
 
 struct SearchFigures {

@@ -45,12 +45,15 @@ std::vector<std::uint16_t> random_sketch(std::mt19937& random, std::vector<float
   return sketch;
 }
 
+/// Notes of other tokens than all others.
+std::uint64_t content(NoteId id) { return static_cast<std::uint64_t>(id); }
+
 TEST(SketchIndex, FindsTheNoteTheQueryIsAPieceOf) {
   std::mt19937 random(1);
   SketchIndex index;
   std::vector<std::vector<float>> all(1000);
   for (NoteId id = 1; id <= 1000; ++id) {
-    index.add(id, random_sketch(random, all[static_cast<std::size_t>(id - 1)]));
+    index.add(id, content(id), random_sketch(random, all[static_cast<std::size_t>(id - 1)]));
   }
   for (const std::size_t wanted : {0U, 17U, 999U}) {
     const auto query =
@@ -69,7 +72,7 @@ TEST(SketchIndex, EqualNotesComeInTheOrderOfTheirIdsWhateverWasRemoved) {
   const auto sketch = random_sketch(random, anchors);
   SketchIndex index;
   for (NoteId id = 1; id <= 40; ++id) {
-    index.add(id, sketch);
+    index.add(id, content(id), sketch);
   }
   for (const NoteId id : {1, 3, 40, 20}) {
     index.remove(id);
@@ -82,6 +85,28 @@ TEST(SketchIndex, EqualNotesComeInTheOrderOfTheirIdsWhateverWasRemoved) {
   }
   EXPECT_EQ(ids, (std::vector<NoteId>{2, 4, 5, 6, 7}));
   EXPECT_EQ(index.size(), 36U);
+}
+
+TEST(SketchIndex, CopiesOfOneNoteTakeNobodysPlace) {
+  // More copies than are looked at closely, each a better match than any other note.
+  constexpr NoteId kCopies = 4 * SketchIndex::kRerank;
+  std::mt19937 random(9);
+  std::vector<float> anchors;
+  const auto sketch = random_sketch(random, anchors);
+  const std::vector<float> query(anchors.begin(), anchors.begin() + 8 * kSketchCoordinates);
+  SketchIndex index;
+  for (NoteId id = 1; id <= kCopies; ++id) {
+    index.add(id, 1, sketch);
+  }
+  for (NoteId id = kCopies + 1; id <= kCopies + 5; ++id) {
+    index.add(id, content(id), random_sketch(random, anchors));
+  }
+  const auto matches = index.search(query, 6);
+  ASSERT_EQ(matches.size(), 6U);
+  EXPECT_EQ(matches[0].id, 1);
+  for (std::size_t i = 1; i < matches.size(); ++i) {
+    EXPECT_GT(matches[i].id, kCopies);
+  }
 }
 
 TEST(SketchIndex, AnEmptyIndexOrQueryFindsNothing) {
@@ -101,7 +126,7 @@ TEST(SketchIndex, ASearchOfManyFindsWhatASearchOfEachFinds) {
   std::vector<float> anchors;
   std::vector<float> query;
   for (NoteId id = 1; id <= kNotes; ++id) {
-    index.add(id, random_sketch(random, anchors));
+    index.add(id, content(id), random_sketch(random, anchors));
     if (id == 1500) {
       query.assign(anchors.begin() + 2 * kSketchCoordinates,
                    anchors.begin() + 10 * kSketchCoordinates);
@@ -201,7 +226,7 @@ TEST(NativeIndex, RanksBySumAndByVotesAndKeepsBothAfterARemoval) {
     for (std::size_t channel = 0; channel < kChannels; ++channel) {
       coordinates[channel * kChannelCoordinates] = to_bf16(by_channel[channel]);
     }
-    index.add(id, coordinates);
+    index.add(id, content(id), coordinates);
   };
   add(1, {0.0F, 0.0F, 1.0F});
   add(2, {0.5F, 0.5F, 0.0F});
@@ -264,7 +289,7 @@ TEST(SketchIndex, TenThousandNotesAreSearchedFast) {
   std::vector<float> anchors;
   SketchIndex index;
   for (NoteId id = 1; id <= 10'000; ++id) {
-    index.add(id, random_sketch(random, anchors));
+    index.add(id, content(id), random_sketch(random, anchors));
   }
   std::vector<double> milliseconds;
   for (int run = 0; run < 21; ++run) {

@@ -1,6 +1,7 @@
 // The store: what it promises after restarts, full disks and the wrong model.
 #include "memory/store.h"
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -20,10 +21,15 @@ namespace spel::memory {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr ChannelShape kShape{3, 8};
 constexpr const char* kModel = "aaaa";
+constexpr std::array kRankers{Ranker::kSum, Ranker::kNative, Ranker::kVotes, Ranker::kText,
+                              Ranker::kFused};
 
 class StoreTest : public ::testing::Test {
  protected:
@@ -100,11 +106,7 @@ TEST_F(StoreTest, AnotherModelIsRefusedAndBothHashesAreNamed) {
   const NoteDraft note = draft("one");
   (void)store.append("bank", kModel, kShape, {&note, 1});
   std::string message;
-  EXPECT_EQ(code_of(
-                [&] {
-                  (void)store.append("bank", "bbbb", kShape, {&note, 1});
-                },
-                &message),
+  EXPECT_EQ(code_of([&] { (void)store.append("bank", "bbbb", kShape, {&note, 1}); }, &message),
             ErrorCode::kInvalidArgument);
   EXPECT_THAT(message, HasSubstr("aaaa"));
   EXPECT_THAT(message, HasSubstr("bbbb"));
@@ -115,9 +117,7 @@ TEST_F(StoreTest, NamesThatCouldBePathsAreRefused) {
   Store store({}, Store::Mode::kOwner);
   const NoteDraft note = draft("one");
   for (const std::string name : {"", "..", "a/b", "a b", "é", "a.b"}) {
-    EXPECT_EQ(code_of([&] {
-                (void)store.append(name, kModel, kShape, {&note, 1});
-              }),
+    EXPECT_EQ(code_of([&] { (void)store.append(name, kModel, kShape, {&note, 1}); }),
               ErrorCode::kInvalidArgument)
         << name;
   }
@@ -194,17 +194,23 @@ TEST_F(StoreTest, AFileOfAnotherKindIsRefused) {
   std::FILE* file = std::fopen((directory_ / "notebank.db").c_str(), "w");
   std::fputs(std::string(8192, 'x').c_str(), file);
   std::fclose(file);
-  EXPECT_EQ(code_of([&] { Store store(directory_, Store::Mode::kOwner); }), ErrorCode::kCorrupt);
+  std::string message;
+  EXPECT_EQ(code_of([&] { Store store(directory_, Store::Mode::kOwner); }, &message),
+            ErrorCode::kCorrupt);
+  EXPECT_THAT(message, AllOf(HasSubstr((directory_ / "notebank.db").string()),
+                             HasSubstr("not a database"), HasSubstr("move it away")));
 }
 
 TEST_F(StoreTest, AStoreOfAnotherFormatIsRefusedAndLeftAsItIs) {
   const std::string file = directory_ / "notebank.db";
-  { const Store store(directory_, Store::Mode::kOwner); }
+  {
+    const Store store(directory_, Store::Mode::kOwner);
+  }
   Database(file).exec("PRAGMA user_version=1");
   std::string message;
   EXPECT_EQ(code_of([&] { const Store store(directory_, Store::Mode::kOwner); }, &message),
             ErrorCode::kCorrupt);
-  EXPECT_THAT(message, HasSubstr("format 1"));
+  EXPECT_THAT(message, AllOf(HasSubstr("format 1"), HasSubstr("write them again")));
   EXPECT_EQ(Database(file).integer("PRAGMA user_version"), 1);
 }
 
@@ -214,15 +220,13 @@ TEST_F(StoreTest, AStoreOfAnotherFormatIsRefusedAndLeftAsItIs) {
 TEST_F(StoreTest, AnUnknownOrEmptyBankIsAnsweredAndNothingChanges) {  // [ggml-org/llama.cpp#14434]
   NoteBank bank({}, kModel, kShape);
   const std::vector<float> query(kShape.width(), 1.0F);
-  EXPECT_EQ(code_of([&] {
-              (void)bank.address("none", {query, query}, Ranker::kSum, 2);
-            }),
+  EXPECT_EQ(code_of([&] { (void)bank.address("none", {query, query}, Ranker::kSum, 2); }),
             ErrorCode::kNotFound);
   const NoteDraft note = draft("one");
   const NoteId id = bank.append("bank", {&note, 1}).front();
   bank.remove_note("bank", id);
-  for (const Ranker ranker : {Ranker::kSum, Ranker::kNative, Ranker::kVotes}) {
-    EXPECT_TRUE(bank.address("bank", {query, query}, ranker, 2).empty());
+  for (const Ranker ranker : kRankers) {
+    EXPECT_TRUE(bank.address("bank", {query, query, "one"}, ranker, 2).empty());
   }
   EXPECT_EQ(code_of([&] { (void)bank.note("bank", id); }), ErrorCode::kNotFound);
 }
@@ -236,11 +240,7 @@ TEST_F(StoreTest, ABankOfAnotherModelIsRefusedWhenAddressed) {
   NoteBank bank(directory_, "bbbb", kShape);
   const std::vector<float> query(kShape.width(), 1.0F);
   std::string message;
-  EXPECT_EQ(code_of(
-                [&] {
-                  (void)bank.address("bank", {query, query}, Ranker::kSum, 2);
-                },
-                &message),
+  EXPECT_EQ(code_of([&] { (void)bank.address("bank", {query, query}, Ranker::kSum, 2); }, &message),
             ErrorCode::kInvalidArgument);
   EXPECT_THAT(message, HasSubstr("aaaa"));
   EXPECT_THAT(message, HasSubstr("bbbb"));
@@ -248,18 +248,20 @@ TEST_F(StoreTest, ABankOfAnotherModelIsRefusedWhenAddressed) {
 
 TEST_F(StoreTest, AddressingLeavesCopiesOut) {
   NoteBank bank(directory_, kModel, kShape);
-  std::vector<NoteDraft> notes(40, draft("one"));
-  notes.push_back(draft("two"));
-  notes.push_back(draft("three"));
+  // More of them than any search looks at closely.
+  std::vector<NoteDraft> notes(600, draft("one is here"));
+  notes.push_back(draft("two is here"));
+  notes.push_back(draft("three is here"));
   (void)bank.append("bank", notes);
   const std::vector<float> query(kShape.width(), 1.0F);
-  for (const Ranker ranker : {Ranker::kSum, Ranker::kNative, Ranker::kVotes}) {
-    const std::vector<Note> found = bank.address("bank", {query, query}, ranker, 2);
+  for (const Ranker ranker : kRankers) {
+    const CapturedQuery asked{query, query, " is "};
+    const std::vector<Note> found = bank.address("bank", asked, ranker, 2);
     ASSERT_EQ(found.size(), 2U);
     EXPECT_EQ(found[0].id, 1);
-    EXPECT_EQ(found[1].text, "two");
-    EXPECT_EQ(bank.address("bank", {query, query}, ranker, 8).size(), 3U);
-    EXPECT_TRUE(bank.address("bank", {query, query}, ranker, 0).empty());
+    EXPECT_EQ(found[1].text, "two is here");
+    EXPECT_EQ(bank.address("bank", asked, ranker, 8).size(), 3U);
+    EXPECT_TRUE(bank.address("bank", asked, ranker, 0).empty());
   }
 }
 

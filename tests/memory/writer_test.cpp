@@ -133,6 +133,19 @@ TEST(Writer, AShortTextIsOneNoteOfAllOfIt) {
   EXPECT_TRUE(Text(0).write({}).empty());
 }
 
+TEST(Writer, ATextNoLongerThanASpanIsKeptWholeWhereverItsWindowIs) {
+  for (const std::size_t tokens : {41U, 48U}) {
+    for (const std::size_t at : {0U, 12U, 25U}) {
+      Text text(tokens);
+      text.make_distinct(at, kAnchors);
+      for (const NoteDraft& note : text.write({})) {
+        EXPECT_EQ(note.start, 0U);
+        EXPECT_EQ(note.tokens.size(), tokens);
+      }
+    }
+  }
+}
+
 TEST(Writer, TheDocumentsScoreTakesTheSinglePeak) {
   Text text(256);
   text.make_distinct(60, 1);

@@ -65,6 +65,31 @@ TEST_F(NoteBankDisk, ABankOfAnotherModelIsRefusedNamingBoth) {
   EXPECT_EQ(server.remove("/v1/notebanks/facts").status, 200);
 }
 
+TEST_F(NoteBankDisk, ADamagedNoteIsLeftOutAndCounted) {
+  {
+    const NoteServer server(directory_);
+    ASSERT_EQ(server.write("facts", "The key of room 7 is under the mat.").status, 201);
+    ASSERT_EQ(server.write("facts", "The key of room 8 hangs by the door.").status, 201);
+  }
+  sqlite3* file = nullptr;
+  ASSERT_EQ(sqlite3_open((directory_ + "/notebank.db").c_str(), &file), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(file, "UPDATE note SET text='The key of room 7 is lost.' WHERE id=1",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(file);
+  const NoteServer server(directory_);
+  const json bank = server.ask(get("/v1/notebanks/facts")).parsed();
+  EXPECT_EQ(bank["damaged"], 1);
+  EXPECT_EQ(server.metric("spel_notebank_damaged_notes"), 1.0);
+  EXPECT_EQ(server.metric("spel_notebank_notes"), bank["notes"].get<int>() - 1);
+  EXPECT_THAT(
+      server.post_json("/v1/notebanks/facts/address", {{"query", "The key of room 7 "}}).body,
+      ::testing::Not(HasSubstr("is lost")));
+  expect_error(server.ask(get("/v1/notebanks/facts/notes/1")), 500, "", "damaged");
+  EXPECT_EQ(server.remove("/v1/notebanks/facts/notes/1").status, 200);
+  EXPECT_EQ(server.ask(get("/v1/notebanks/facts")).parsed()["damaged"], 0);
+}
+
 // --- Disks that fail -----------------------------------------------------------------------------
 
 TEST_F(NoteBankDisk, AFullOrFailingDiskIs507AndPasses) {

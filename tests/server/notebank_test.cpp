@@ -137,7 +137,7 @@ TEST(NoteBankAddress, FindsTheNoteTheQueryPointsAt) {
   EXPECT_EQ(address({{"query", "?KEY_37="}, {"top", 3}})["notes"].size(), 3U);
   EXPECT_EQ(address({{"query", "?KEY_37="}, {"top", 1}})["notes"][0]["id"],
             found["notes"][0]["id"]);
-  for (const char* ranker : {"native", "votes"}) {
+  for (const char* ranker : {"sum", "native", "votes", "text", "fused"}) {
     EXPECT_EQ(address({{"query", "?KEY_37="}, {"ranker", ranker}})["notes"].size(), 2U) << ranker;
   }
 }
@@ -156,6 +156,30 @@ TEST(NoteBankAddress, RefusesWhatItDoesNotUnderstand) {
   expect_error(server.post_json("/v1/notebanks/none/address", {{"query", "a"}}), 404, "", "none");
   expect_error(server.post_json("/v1/notebanks/no.such/address", {{"query", "a"}}), 404, "",
                "name");
+}
+
+TEST(NoteBankAddress, FindsOrdinarySentencesByWhatIsAskedForAndKeepsShortTextsWhole) {
+  const NoteServer server;
+  std::string list;
+  for (int item = 1; item <= 60; ++item) {
+    const std::string fact = "The price of item " + std::to_string(item) + " is " +
+                             std::to_string(item * 37 % 1009) + " coins.";
+    const json written = server.write("facts", fact).parsed();
+    EXPECT_EQ(written["notes"][0]["text"], fact);
+    list += fact + " ";
+  }
+  ASSERT_EQ(server.write("list", list).status, 201);
+  for (const std::string bank : {"facts", "list"}) {
+    for (const int item : {1, 7, 17, 37, 60}) {
+      const std::string asked = "The price of item " + std::to_string(item) + " is ";
+      const json found =
+          server.post_json("/v1/notebanks/" + bank + "/address", {{"query", asked}, {"top", 1}})
+              .parsed();
+      EXPECT_THAT(found["notes"][0]["text"].get<std::string>(),
+                  HasSubstr(asked + std::to_string(item * 37 % 1009) + " coins."))
+          << bank;
+    }
+  }
 }
 
 // --- Replay --------------------------------------------------------------------------------------
@@ -261,7 +285,8 @@ TEST(NoteBankReplay, LeavesRoomForTheAnswer) {
   ASSERT_EQ(server.write("facts", text_with("KEY_37=4821", 3000)).status, 201);
   json body = replay_body();
   body["top"] = 64;
-  body["max_tokens"] = kNoteModelSeq - 8 - 100;  // Room for two notes of 48 tokens.
+  body["ranker"] = "sum";                        // Its notes are of 48 tokens each …
+  body["max_tokens"] = kNoteModelSeq - 8 - 100;  // … and there is room for two.
   const Reply reply = server.post_json("/v1/notebanks/facts/replay", body);
   expect_schema("CompletionResponse", reply, 200);
   EXPECT_EQ(reply.parsed()["notebank"][0]["notes"].size(), 2U);
@@ -304,7 +329,9 @@ TEST(NoteBanks, AreListedReadAndDeleted) {
   EXPECT_EQ(bank.parsed(), list.parsed()["data"][0]);
   EXPECT_EQ(bank.parsed()["model"], kNoteModelHash);
   EXPECT_EQ(bank.parsed()["notes"], written["count"]);
-  EXPECT_GT(bank.parsed()["bytes"], written["count"].get<std::uint64_t>() * 1024);
+  // A passage is its text and its tokens; the writer's notes have their vectors too.
+  EXPECT_GT(bank.parsed()["bytes"], written["count"].get<std::uint64_t>() * 5 * 16);
+  EXPECT_EQ(bank.parsed()["damaged"], 0);
 
   const json first = written["notes"][0];
   const std::string note = "/v1/notebanks/facts/notes/" + std::to_string(first["id"].get<int>());

@@ -100,6 +100,59 @@ TEST_F(NoteBankTool, ExportsWhatImportReads) {
   EXPECT_EQ(value, 2);
 }
 
+TEST_F(NoteBankTool, AnImportIsWholeOrNothingAndTheSameFileAddsNothingTwice) {
+  const std::string exported = run({"export", "facts"}).out;
+  // The last line is cut short, as by a full disk: nothing of the others stays.
+  const std::string cut = file_of(exported.substr(0, exported.size() - 20));
+  const ToolRun failed = run({"import", "copy", cut});
+  EXPECT_EQ(failed.status, kToolFailed);
+  EXPECT_THAT(failed.err, AllOf(HasSubstr("line 3"), HasSubstr("nothing was imported")));
+  EXPECT_THAT(run({"list"}).out, Not(HasSubstr("copy")));
+  const std::string whole = file_of(exported);
+  EXPECT_EQ(run({"import", "copy", whole}).out, "2 notes imported into copy\n");
+  EXPECT_EQ(run({"import", "copy", whole}).out,
+            "0 notes imported into copy; 2 were there already and are left out\n");
+  EXPECT_THAT(run({"list"}).out, HasSubstr("copy\t2 notes"));
+  // What is missing is added, and copies inside a file are kept.
+  ASSERT_EQ(run({"delete", "copy", "3"}).status, kToolOk);
+  const std::string lines = exported.substr(exported.find('\n') + 1);
+  EXPECT_EQ(run({"import", "copy", file_of(exported + lines)}).out,
+            "3 notes imported into copy; 1 were there already and are left out\n");
+}
+
+TEST_F(NoteBankTool, RefusesNotesThatCannotBeNamingLineAndField) {
+  {
+    Store store(data(), Store::Mode::kOwner);
+    const memory::NoteDraft note = draft("abc", 3);
+    (void)store.append("small", "aaaa", kShape, {&note, 1}, 128);
+  }
+  const std::string exported = run({"export", "small"}).out;
+  EXPECT_THAT(exported, HasSubstr("\"vocab\":128"));
+  const auto expect_refused = [&](const std::string& from, const std::string& to,
+                                  const std::string& field) {
+    std::string changed = exported;
+    ASSERT_NE(changed.find(from), std::string::npos) << from;
+    changed.replace(changed.find(from), from.size(), to);
+    const ToolRun refused = run({"import", "copy", file_of(changed)});
+    EXPECT_EQ(refused.status, kToolFailed) << to;
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("line 2: " + field), HasSubstr("nothing"))) << to;
+  };
+  // BF16 bits: not a number, infinity, 2.
+  for (const char* value : {"32704", "32640", "16384", "65536", "-1", "1.5", "null", "\"1\""}) {
+    expect_refused("\"sketch\":[3,", std::string("\"sketch\":[") + value + ",", "sketch");
+  }
+  for (const char* value : {"32704", "65408", "16800"}) {
+    expect_refused("\"coordinates\":[3,", std::string("\"coordinates\":[") + value + ",",
+                   "coordinates");
+  }
+  expect_refused("\"sketch\":[3,", "\"sketch\":[", "sketch");
+  expect_refused("\"tokens\":[97,", "\"tokens\":[128,", "tokens");
+  expect_refused("\"tokens\":[97,", "\"tokens\":[-1,", "tokens");
+  expect_refused("\"score\":0.25", "\"score\":1e300", "score");
+  expect_refused("\"start\":3", "\"start\":-3", "start");
+  EXPECT_EQ(run({"import", "copy", file_of(exported)}).status, kToolOk);
+}
+
 TEST_F(NoteBankTool, DeletesANoteAndABank) {
   EXPECT_EQ(run({"delete", "facts", "1"}).out, "note 1 of bank facts deleted\n");
   EXPECT_THAT(run({"show", "facts"}).out, Not(HasSubstr("one")));
@@ -191,7 +244,21 @@ TEST(NoteBankBench, IsAPartOfBenchToo) {
   const ToolRun run = run_tool(&bench_main, {"--notebank", "--model", kShippedModel, "--characters",
                                              "384", "--search-notes", "0"});
   EXPECT_EQ(run.status, kToolOk) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("6 notes, 3 questions"));
+  EXPECT_THAT(run.out, HasSubstr("notes, 3 questions"));
+}
+
+// Forms of a fact that say nothing a sketch of 16 tokens could tell apart: the key stands far
+// before the answer, or the sentences share all but a name.
+TEST(NoteBankBench, FindsFactsInOrdinarySentences) {
+  const ToolRun run =
+      run_tool(&notebank_main, {"bench", "--model", kShippedModel, "--sentences", "40", "--json"});
+  ASSERT_EQ(run.status, kToolOk) << run.err;
+  const auto figures = nlohmann::json::parse(run.out);
+  ASSERT_GE(figures.size(), 6U);
+  for (const auto& form : figures) {
+    EXPECT_GE(form["fused_at_2"], 0.9) << form;
+    EXPECT_GE(form["text_at_2"], 0.9) << form;
+  }
 }
 
 TEST(Demo, RanksTheValueFirstAndLeavesTheLiveSequenceAlone) {
