@@ -85,6 +85,24 @@ std::optional<std::pair<std::string, std::string>> find_variable(const Option& o
   return other != environment.end() ? std::optional(*other) : std::nullopt;
 }
 
+/// Kubernetes sets NAME_PORT=tcp://10.0.0.1:8080 in every pod for a Service called NAME.
+bool is_service_link(std::string_view value) {
+  constexpr std::array<std::string_view, 3> kSchemes = {"tcp://", "udp://", "sctp://"};
+  return std::any_of(kSchemes.begin(), kSchemes.end(),
+                     [&](std::string_view scheme) { return value.rfind(scheme, 0) == 0; });
+}
+
+void refuse_service_link(const std::string& name, const std::string& value) {
+  if (is_service_link(value)) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        name + "=\"" + value +
+            "\" is not a setting of anybody's: Kubernetes sets it in every pod for a Service "
+            "called \"spel\". Set enableServiceLinks: false in the pod's spec, or give the "
+            "Service another name");
+  }
+}
+
 /// Rules between two settings.
 void check_together(const ServerConfig& config) {
   if (config.tls_cert.empty() != config.tls_key.empty()) {
@@ -178,6 +196,7 @@ LoadedConfig load_server_config(const std::vector<std::string>& arguments,
       source = "file";
     }
     if (const auto variable = find_variable(option, environment)) {
+      refuse_service_link(variable->first, variable->second);
       set_option(loaded.config, option, variable->second, variable->first);
       source = "environment";
     }

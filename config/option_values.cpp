@@ -13,7 +13,6 @@ namespace spel::config {
 namespace {
 
 constexpr double kMsPerSecond = 1000.0;
-constexpr double kSecondsMin = 0.001;
 
 template <typename... Visitors>
 struct Overloaded : Visitors... {
@@ -93,7 +92,7 @@ class Setter {
 
   bool operator()(const SecondsOption& option) const {
     const auto value = parse_number(text_);
-    if (!value || *value < kSecondsMin || *value > option.max) {
+    if (!value || *value < option.min || *value > option.max) {
       return false;
     }
     config_.*option.member =
@@ -140,7 +139,7 @@ std::string Option::allowed() const {
             return range_text("a number", number_text(option.min), number_text(option.max));
           },
           [](const SecondsOption& option) {
-            return range_text("seconds", number_text(kSecondsMin), number_text(option.max));
+            return range_text("seconds", number_text(option.min), number_text(option.max));
           },
           [](const SwitchOption&) { return std::string("true or false"); },
       },

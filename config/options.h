@@ -42,7 +42,8 @@ struct RatioOption {
 };
 struct SecondsOption {
   std::chrono::milliseconds ServerConfig::*member;
-  double max;  ///< The least is one millisecond: no deadline is ever off.
+  double max;
+  double min = 0.001;  ///< No deadline is ever off.
 };
 struct SwitchOption {
   bool ServerConfig::*member;

@@ -60,6 +60,8 @@ struct ServerConfig {
   std::chrono::milliseconds write_timeout{10'000};
   std::chrono::milliseconds request_timeout{600'000};  ///< Queue, prefill and decode together.
   std::chrono::milliseconds drain_timeout{10'000};
+  std::chrono::milliseconds drain_delay{0};       ///< 0: stop listening at once.
+  std::chrono::milliseconds stream_heartbeat{0};  ///< 0: none.
 
   // Files and logs.
   std::string data_dir;  ///< NoteBank's; empty: banks live in memory only.

@@ -168,24 +168,31 @@ Statement::Statement(Database& database, const char* sql) : database_(database) 
   handle_.reset(handle);
 }
 
+void Statement::check_bound(int result) {
+  if (result != SQLITE_OK) {
+    database_.fail("the note store did not take a value");
+  }
+}
+
 Statement& Statement::bind(int place, std::int64_t value) {
-  sqlite3_bind_int64(handle_.get(), place, value);
+  check_bound(sqlite3_bind_int64(handle_.get(), place, value));
   return *this;
 }
 
 Statement& Statement::bind(int place, double value) {
-  sqlite3_bind_double(handle_.get(), place, value);
+  check_bound(sqlite3_bind_double(handle_.get(), place, value));
   return *this;
 }
 
 Statement& Statement::bind(int place, std::string_view text) {
-  sqlite3_bind_text64(handle_.get(), place, text.data(), text.size(), SQLITE_TRANSIENT,
-                      SQLITE_UTF8);
+  check_bound(sqlite3_bind_text64(handle_.get(), place, text.data(), text.size(), SQLITE_TRANSIENT,
+                                  SQLITE_UTF8));
   return *this;
 }
 
 Statement& Statement::bind_blob(int place, std::span<const std::byte> bytes) {
-  sqlite3_bind_blob64(handle_.get(), place, bytes.data(), bytes.size(), SQLITE_STATIC);
+  check_bound(
+      sqlite3_bind_blob64(handle_.get(), place, bytes.data(), bytes.size(), SQLITE_STATIC));
   return *this;
 }
 
@@ -235,6 +242,9 @@ std::span<const std::byte> Statement::blob(int column) const {
 }
 
 Transaction::Transaction(Database& database) : database_(database) {
+  if (sqlite3_get_autocommit(database_.handle()) == 0) {
+    database_.exec("ROLLBACK");  // The last one's could not be had: there was no memory for it.
+  }
   database_.exec("BEGIN IMMEDIATE");
 }
 

@@ -77,6 +77,8 @@ class Statement {
   struct Finalize {
     void operator()(sqlite3_stmt* handle) const noexcept;
   };
+  void check_bound(int result);
+
   Database& database_;
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
 };

@@ -70,8 +70,15 @@ ApiError not_supported(std::string message, std::string param) {
   return make_error(501, "not_supported_error", std::move(message), std::move(param));
 }
 
-ApiError unavailable(std::string message) {
-  return make_error(503, "unavailable_error", std::move(message));
+ApiError unavailable(std::string message, std::string code) {
+  ApiError error = make_error(503, "unavailable_error", std::move(message));
+  error.code = std::move(code);
+  return error;
+}
+
+ApiError out_of_memory() {
+  return unavailable("the server has not enough memory for this request now; try again later",
+                     "out_of_memory");
 }
 
 ApiError server_error(std::string message) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,7 +17,8 @@ struct ApiError {
   std::string type = "invalid_request_error";
   std::string param;  ///< The field at fault, dotted ("speculation.k"); empty: null.
   std::string code;   ///< Machine-readable reason; empty: null.
-  std::optional<std::size_t> n_prompt_tokens;  ///< Set together, for a context overflow.
+  std::optional<std::uint32_t> retry_after_seconds;  ///< Of a 503: what is known of it.
+  std::optional<std::size_t> n_prompt_tokens;        ///< Set together, for a context overflow.
   std::optional<std::size_t> n_ctx;
 };
 
@@ -42,8 +44,10 @@ class RequestError : public std::runtime_error {
 [[nodiscard]] ApiError model_not_found(std::string_view model);  ///< 404, code model_not_found
 [[nodiscard]] ApiError method_not_allowed(std::string message);  ///< 405
 [[nodiscard]] ApiError not_supported(std::string message, std::string param = {});  ///< 501
-[[nodiscard]] ApiError unavailable(std::string message);                            ///< 503
-[[nodiscard]] ApiError server_error(std::string message);                           ///< 500
+[[nodiscard]] ApiError unavailable(std::string message, std::string code = {});     ///< 503
+/// 503, code out_of_memory: for this request, now.
+[[nodiscard]] ApiError out_of_memory();
+[[nodiscard]] ApiError server_error(std::string message);  ///< 500
 /// For statuses without a function of their own (408, 413, 414, 431, 505, …).
 [[nodiscard]] ApiError http_error(int status, std::string message);
 

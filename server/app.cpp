@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "config/base/thread.h"
 #include "proto/notebank.h"
 #include "server/constants.h"
 #include "server/handlers/handlers.h"
@@ -50,7 +51,7 @@ void App::start() {
   listener_.open();
   listener_.start();
   for (std::size_t i = 0; i < kIoThreads; ++i) {
-    threads_.emplace_back([this] {
+    threads_.push_back(start_thread("a thread for connections", [this] {
       while (true) {
         try {
           io_.run();
@@ -60,13 +61,15 @@ void App::start() {
                      {{"error", std::string_view(error.what())}});
         }
       }
-    });
+    }));
   }
 }
 
 void App::set_backend(std::unique_ptr<const Backend> backend) {
   lifecycle_.set_ready(std::move(backend));
 }
+
+bool App::begin_leaving() { return lifecycle_.set_leaving(); }
 
 void App::begin_drain() {
   lifecycle_.set_draining();

@@ -33,9 +33,13 @@ class App {
   [[nodiscard]] const config::ServerConfig& config() const noexcept { return config_; }
   [[nodiscard]] const Lifecycle& lifecycle() const noexcept { return lifecycle_; }
   [[nodiscard]] Log& log() noexcept { return log_; }
+  [[nodiscard]] const Metrics& metrics() const noexcept { return metrics_; }
 
   // --- Shutdown, in this order; see shutdown.h --------------------------------------------------
 
+  /// Not ready any more, for whoever asks; requests are still taken, and connections end after the
+  /// next answer. False if the server was not ready before.
+  [[nodiscard]] bool begin_leaving();
   /// No connection and no generation is accepted any more; those there are go on.
   void begin_drain();
   /// True once every connection has ended.

@@ -5,9 +5,28 @@
 #include <utility>
 
 #include "server/constants.h"
+#include "server/retry_after.h"
 #include "server/translate.h"
 
 namespace spel::server {
+namespace {
+
+/// What a client is told of a generation that ended badly.
+proto::ApiError error_of(const engine::FinishEvent& finish) {
+  switch (finish.reason) {
+    case engine::FinishReason::kCancelled:
+      return proto::unavailable("the server is shutting down", "shutting_down");
+    case engine::FinishReason::kDeadline:
+      return proto::http_error(504, "the request took longer than the server allows");
+    case engine::FinishReason::kStop:
+    case engine::FinishReason::kLength:
+    case engine::FinishReason::kError:
+      break;
+  }
+  return finish.out_of_memory ? proto::out_of_memory() : proto::server_error(finish.error);
+}
+
+}  // namespace
 
 // --- One choice ----------------------------------------------------------------------------------
 
@@ -133,11 +152,17 @@ std::shared_ptr<engine::TokenStream> CompletionStream::make_stream(
     const std::shared_ptr<Inbox>& inbox) {
   return std::make_shared<engine::TokenStream>(kStreamCapacity, [inbox] {
     // On the engine's thread. One notification at a time is enough: the reader takes all there is.
-    if (!inbox->posted.exchange(true)) {
+    if (inbox->posted.exchange(true)) {
+      return;
+    }
+    try {
       net::post(inbox->strand, [inbox] {
         inbox->posted = false;
         inbox->wake.notify();
       });
+    } catch (...) {
+      inbox->posted = false;
+      throw;
     }
   });
 }
@@ -148,9 +173,10 @@ void CompletionStream::submit() {
     const engine::SubmitStatus status = backend_.engine->submit(plan_.choices[i].request, stream);
     if (status != engine::SubmitStatus::kAccepted) {
       cancel();
-      throw proto::RequestError(proto::unavailable(status == engine::SubmitStatus::kQueueFull
-                                                       ? "the queue is full; try again later"
-                                                       : "the server is shutting down"));
+      throw proto::RequestError(
+          status == engine::SubmitStatus::kQueueFull
+              ? queue_full()
+              : proto::unavailable("the server is shutting down", "shutting_down"));
     }
     streams_.push_back(std::move(stream));
     choices_.emplace_back(i, plan_.choices[i], plan_, backend_.engine->tokenizer());
@@ -158,8 +184,33 @@ void CompletionStream::submit() {
   }
 }
 
+proto::ApiError CompletionStream::queue_full() const {
+  const engine::EngineStats stats = backend_.engine->stats();
+  proto::ApiError error = proto::unavailable("the queue is full; try again later", "queue_full");
+  error.retry_after_seconds = retry_after_seconds({
+      .waiting = stats.waiting,
+      .sequences = backend_.engine->config().sequences,
+      .service_seconds = metrics_.service_seconds(),
+      .tokens_wanted = plan_.choices.front().request.max_tokens,
+      .token_seconds = stats.ar_seconds_per_token,
+  });
+  return error;
+}
+
 Task<void> CompletionStream::advance() {
   co_await inbox_->wake.wait();
+  read_all();
+}
+
+Task<bool> CompletionStream::advance_until(Clock::time_point deadline) {
+  const bool woken = co_await inbox_->wake.wait_until(deadline);
+  if (woken) {
+    read_all();
+  }
+  co_return woken;
+}
+
+void CompletionStream::read_all() {
   const Clock::time_point now = Clock::now();
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     read(i, now);
@@ -190,6 +241,9 @@ void CompletionStream::read(std::size_t index, Clock::time_point now) {
     metrics_.observe_finish(*choice.finish(), engine::seconds_between(began_, now));
     --unfinished_;
     if (result_of(choice.finish()->reason) != Result::kOk) {
+      if (!error_) {
+        error_ = error_of(*choice.finish());
+      }
       cancel();  // The answer as a whole has failed: the other choices are of no use.
     }
   }
@@ -213,26 +267,6 @@ Task<void> CompletionStream::finish() {
 bool CompletionStream::has_output() const {
   return std::any_of(choices_.begin(), choices_.end(),
                      [](const ChoiceReader& choice) { return choice.has_output(); });
-}
-
-std::optional<proto::ApiError> CompletionStream::error() const {
-  for (const ChoiceReader& choice : choices_) {
-    if (!choice.finish()) {
-      continue;
-    }
-    switch (choice.finish()->reason) {
-      case engine::FinishReason::kStop:
-      case engine::FinishReason::kLength:
-        break;
-      case engine::FinishReason::kCancelled:
-        return proto::unavailable("the server is shutting down");
-      case engine::FinishReason::kDeadline:
-        return proto::http_error(504, "the request took longer than the server allows");
-      case engine::FinishReason::kError:
-        return proto::server_error(choice.finish()->error);
-    }
-  }
-  return std::nullopt;
 }
 
 proto::Receipt CompletionStream::receipt() const {

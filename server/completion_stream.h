@@ -78,6 +78,8 @@ class CompletionStream {
 
   /// Waits until something has happened, then reads all there is.
   [[nodiscard]] Task<void> advance();
+  /// The same; false if nothing has happened by `deadline`.
+  [[nodiscard]] Task<bool> advance_until(Clock::time_point deadline);
   /// Ends all generations; their last events still come. Idempotent.
   void cancel();
   /// Waits for the last events.
@@ -87,8 +89,8 @@ class CompletionStream {
   [[nodiscard]] std::vector<ChoiceReader>& choices() noexcept { return choices_; }
   /// Some choice has text to show.
   [[nodiscard]] bool has_output() const;
-  /// What went wrong with any of them; nothing if nothing did.
-  [[nodiscard]] std::optional<proto::ApiError> error() const;
+  /// What went wrong first; nothing if nothing did.
+  [[nodiscard]] const std::optional<proto::ApiError>& error() const noexcept { return error_; }
   /// Once finished.
   [[nodiscard]] proto::Receipt receipt() const;
 
@@ -104,6 +106,8 @@ class CompletionStream {
   [[nodiscard]] static std::shared_ptr<engine::TokenStream> make_stream(
       const std::shared_ptr<Inbox>& inbox);
   void read(std::size_t index, Clock::time_point now);
+  void read_all();
+  [[nodiscard]] proto::ApiError queue_full() const;
 
   const GenerationPlan& plan_;
   const Backend& backend_;
@@ -115,6 +119,8 @@ class CompletionStream {
   std::vector<std::optional<Clock::time_point>> last_token_;
   std::size_t unfinished_ = 0;
   bool cancelled_ = false;
+  /// Of the choice that failed first: the others were cancelled for it and say nothing new.
+  std::optional<proto::ApiError> error_;
 };
 
 }  // namespace spel::server

@@ -29,7 +29,7 @@ inline constexpr std::size_t kLingerBytes = std::size_t{4} << 20;
 /// Read-ahead beyond a request's header: pipelined requests and body bytes.
 inline constexpr std::size_t kReadAheadBytes = 8 * 1024;
 
-/// Told to clients that are refused for now.
+/// Told to clients that are refused for now, where nothing better is known.
 inline constexpr std::uint32_t kRetryAfterSeconds = 1;
 
 /// Tokens a stream may run ahead of its reader before the engine parks the sequence.

@@ -186,7 +186,8 @@ std::vector<MetricFamily> EngineMetrics::Collect() const {
   const Phase phase = lifecycle_.phase();
   std::vector<Page::Sample> phases;
   for (const Phase each : {Phase::kLoading, Phase::kReady, Phase::kDraining}) {
-    phases.push_back({std::string(phase_name(each)), each == phase ? 1.0 : 0.0});
+    phases.push_back(
+        {std::string(phase_name(each)), phase_name(each) == phase_name(phase) ? 1.0 : 0.0});
   }
   page.add(MetricType::Gauge, "spel_server_state", "1 for the state the server is in.", "state",
            phases);

@@ -1,4 +1,4 @@
-// Loading, ready, draining: one state for all endpoints.
+// Loading, ready, leaving, draining: one state for all endpoints.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,12 @@
 
 namespace spel::server {
 
-enum class Phase { kLoading, kReady, kDraining };
+enum class Phase {
+  kLoading,
+  kReady,
+  kLeaving,   ///< Works as before and says that it is draining: balancers are to look elsewhere.
+  kDraining,  ///< Takes no more work.
+};
 
 [[nodiscard]] constexpr std::string_view phase_name(Phase phase) {
   switch (phase) {
@@ -18,6 +23,7 @@ enum class Phase { kLoading, kReady, kDraining };
       return "loading";
     case Phase::kReady:
       return "ready";
+    case Phase::kLeaving:
     case Phase::kDraining:
       break;
   }
@@ -28,6 +34,11 @@ enum class Phase { kLoading, kReady, kDraining };
 class Lifecycle {
  public:
   [[nodiscard]] Phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
+  /// Requests that need the model are taken.
+  [[nodiscard]] bool takes_work() const noexcept {
+    const Phase now = phase();
+    return now == Phase::kReady || now == Phase::kLeaving;
+  }
 
   /// Nullptr while loading.
   [[nodiscard]] const Backend* backend() const noexcept {
@@ -40,6 +51,11 @@ class Lifecycle {
     published_.store(backend_.get(), std::memory_order_release);
     Phase loading = Phase::kLoading;
     (void)phase_.compare_exchange_strong(loading, Phase::kReady);
+  }
+  /// From ready only: false otherwise.
+  [[nodiscard]] bool set_leaving() noexcept {
+    Phase ready = Phase::kReady;
+    return phase_.compare_exchange_strong(ready, Phase::kLeaving);
   }
   void set_draining() noexcept { phase_.store(Phase::kDraining, std::memory_order_release); }
 

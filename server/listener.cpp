@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
+#include <cerrno>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -25,6 +25,8 @@ using net::ip::tcp;
 /// Descriptors kept for everything but connections: event loop, listeners, model files, logs.
 constexpr std::size_t kOwnDescriptors = 24;
 constexpr std::chrono::milliseconds kAcceptBackoff{50};
+/// For a port that is free on every address, where any port will do.
+constexpr int kFreePortTries = 16;
 
 std::string too_many_connections() {
   const Response response = error_response(proto::unavailable("too many connections"));
@@ -51,11 +53,16 @@ bool is_exhausted(const IoError& error) {
          error == IoError(ENFILE, boost::system::system_category());
 }
 
-std::string url_of(const tcp::endpoint& endpoint, bool tls) {
-  const std::string address = endpoint.address().is_v6()
-                                  ? "[" + endpoint.address().to_string() + "]"
-                                  : endpoint.address().to_string();
-  return (tls ? "https://" : "http://") + address + ":" + std::to_string(endpoint.port());
+/// A name's address of a family, or of an interface, that is not there.
+bool is_absent(const IoError& error) {
+  return error == net::error::address_family_not_supported ||
+         error == IoError(EADDRNOTAVAIL, boost::system::system_category());
+}
+
+std::string text_of(const tcp::endpoint& endpoint) {
+  const std::string address = endpoint.address().to_string();
+  return (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" +
+         std::to_string(endpoint.port());
 }
 
 }  // namespace
@@ -67,9 +74,7 @@ Listener::Listener(net::io_context& io, ServerContext& context)
       too_many_(too_many_connections()) {}
 
 Listener::~Listener() {
-  if (unix_ && unix_->is_open()) {
-    ::unlink(context_.config.unix_socket.c_str());
-  }
+  remove_socket_file();
   if (spare_fd_ >= 0) {
     ::close(spare_fd_);
   }
@@ -110,7 +115,7 @@ void Listener::load_tls() {
   }
 }
 
-std::optional<std::string> Listener::bind(const tcp::endpoint& endpoint) {
+IoError Listener::bind(const tcp::endpoint& endpoint) {
   IoError error;
   TcpAcceptor acceptor(strand_);
   acceptor.open(endpoint.protocol(), error);
@@ -128,50 +133,76 @@ std::optional<std::string> Listener::bind(const tcp::endpoint& endpoint) {
     acceptor.listen(net::socket_base::max_listen_connections, error);
   }
   if (error) {
-    return endpoint.address().to_string() + ":" + std::to_string(endpoint.port()) + ": " +
-           error.message();
+    return error;
   }
   const tcp::endpoint local = acceptor.local_endpoint();
   port_ = local.port();
-  urls_.push_back(url_of(local, tls_.has_value()));
+  urls_.push_back((tls_ ? "https://" : "http://") + text_of(local));
   tcp_.push_back(std::move(acceptor));
-  return std::nullopt;
+  return {};
+}
+
+/// What the configured host stands for.
+std::vector<net::ip::address> Listener::addresses() {
+  const std::string& host = context_.config.host;
+  if (host == "localhost") {
+    return {net::ip::address_v4::loopback(), net::ip::address_v6::loopback()};
+  }
+  if (host == "*") {
+    return {net::ip::address_v6::any(), net::ip::address_v4::any()};
+  }
+  IoError error;
+  if (const auto literal = net::ip::make_address(host, error); !error) {
+    return {literal};
+  }
+  std::vector<net::ip::address> found;
+  tcp::resolver resolver(io_);
+  for (const auto& entry : resolver.resolve(host, "", tcp::resolver::passive, error)) {
+    if (std::find(found.begin(), found.end(), entry.endpoint().address()) == found.end()) {
+      found.push_back(entry.endpoint().address());
+    }
+  }
+  if (found.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "host " + host + ": " + error.message());
+  }
+  return found;
 }
 
 void Listener::open_tcp() {
-  const std::string& host = context_.config.host;
-  std::vector<net::ip::address> addresses;
-  bool any_will_do = false;
-  IoError error;
-  if (host == "localhost") {
-    addresses = {net::ip::address_v4::loopback(), net::ip::address_v6::loopback()};
-  } else if (host == "*") {
-    addresses = {net::ip::address_v6::any(), net::ip::address_v4::any()};
-    any_will_do = true;
-  } else if (const auto literal = net::ip::make_address(host, error); !error) {
-    addresses = {literal};
-  } else {
-    tcp::resolver resolver(io_);
-    for (const auto& entry : resolver.resolve(host, "", tcp::resolver::passive, error)) {
-      addresses.push_back(entry.endpoint().address());
-    }
-    if (addresses.empty()) {
-      throw Error(ErrorCode::kInvalidArgument, "host " + host + ": " + error.message());
+  const std::vector<net::ip::address> wanted = addresses();
+  for (int tries = kFreePortTries; !listen_on(wanted); --tries) {
+    // The port the system chose on the first address is somebody's on another.
+    tcp_.clear();
+    urls_.clear();
+    if (context_.config.port != 0 || tries == 1) {
+      throw Error(ErrorCode::kIo, "cannot listen on " + problem_);
     }
   }
-  std::string problems;
+  if (tcp_.empty()) {
+    throw Error(ErrorCode::kIo, "cannot listen on " + problem_);
+  }
+}
+
+bool Listener::listen_on(const std::vector<net::ip::address>& wanted) {
+  // "*" is one socket for both families, or where there is only one family the other address.
+  const bool any_will_do = context_.config.host == "*";
   std::uint16_t port = context_.config.port;
-  for (const net::ip::address& address : addresses) {
-    if (auto problem = bind({address, port})) {
-      problems += (problems.empty() ? "" : "; ") + *problem;
+  problem_.clear();
+  for (const net::ip::address& address : wanted) {
+    const tcp::endpoint endpoint(address, port);
+    if (const IoError error = bind(endpoint)) {
+      problem_ = text_of(endpoint) + ": " + error.message();
+      if (!is_absent(error)) {
+        return false;
+      }
+      context_.log.event(LogLevel::kInfo, "an address that this machine does not have is left out",
+                         {{"address", problem_}});
     } else if (any_will_do) {
       break;
     }
-    port = port_ != 0 ? port_ : port;  // One port for all addresses, also when any was asked for.
+    port = tcp_.empty() ? port : port_;  // One for all addresses, also where any will do.
   }
-  if (tcp_.empty()) {
-    throw Error(ErrorCode::kIo, "cannot listen on " + problems);
-  }
+  return true;
 }
 
 void Listener::open_unix() {
@@ -198,6 +229,7 @@ void Listener::open_unix() {
   unix_->open(endpoint.protocol(), error);
   if (!error) {
     unix_->bind(endpoint, error);
+    has_socket_file_ = !error;
   }
   if (!error && ::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0) {
     error = IoError(errno, boost::system::system_category());
@@ -213,41 +245,75 @@ void Listener::open_unix() {
 
 void Listener::start() {
   for (TcpAcceptor& acceptor : tcp_) {
-    net::co_spawn(strand_, accept_loop(acceptor), net::detached);
+    run(acceptor);
   }
   if (unix_) {
-    net::co_spawn(strand_, accept_loop(*unix_), net::detached);
+    run(*unix_);
+  }
+}
+
+void Listener::remove_socket_file() noexcept {
+  if (has_socket_file_.exchange(false)) {
+    ::unlink(context_.config.unix_socket.c_str());
   }
 }
 
 void Listener::close() {
+  // Not left to the strand: the process may end before that has its turn.
+  remove_socket_file();
   net::post(strand_, [this] {
     IoError ignored;
     for (TcpAcceptor& acceptor : tcp_) {
       acceptor.close(ignored);
     }
-    if (unix_ && unix_->is_open()) {
+    if (unix_) {
       unix_->close(ignored);
-      ::unlink(context_.config.unix_socket.c_str());
     }
   });
+}
+
+template <typename Acceptor>
+void Listener::run(Acceptor& acceptor) {
+  net::co_spawn(strand_, accept_loop(acceptor), [this, &acceptor](std::exception_ptr error) {
+    if (error) {
+      say_failed(std::move(error));
+      run(acceptor);
+    }
+  });
+}
+
+void Listener::say_failed(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(std::move(error));
+  } catch (const std::exception& problem) {
+    context_.log.event(LogLevel::kError, "a connection could not be taken",
+                       {{"error", std::string_view(problem.what())}});
+  }
 }
 
 template <typename Acceptor>
 Task<void> Listener::accept_loop(Acceptor& acceptor) {
   Timer pause(strand_);
   while (acceptor.is_open()) {
-    auto [error, socket] =
-        co_await acceptor.async_accept(net::make_strand(io_), net::as_tuple(use_task));
-    if (!acceptor.is_open()) {
-      break;
+    std::exception_ptr failed;
+    try {
+      auto [error, socket] =
+          co_await acceptor.async_accept(net::make_strand(io_), net::as_tuple(use_task));
+      if (!acceptor.is_open()) {
+        break;
+      }
+      if (!error) {
+        admit(std::move(socket));
+        continue;
+      }
+      if (is_exhausted(error)) {
+        shed_one(acceptor);
+      }
+    } catch (...) {
+      failed = std::current_exception();
     }
-    if (!error) {
-      admit(std::move(socket));
-      continue;
-    }
-    if (is_exhausted(error)) {
-      shed_one(acceptor);
+    if (failed) {
+      say_failed(std::move(failed));
     }
     // Whatever it is, the next accept would fail as fast: never spin.
     pause.expires_after(kAcceptBackoff);

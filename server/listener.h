@@ -1,8 +1,10 @@
 // Listens on the configured addresses and turns connections into sessions.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,8 +21,9 @@ class Listener {
   Listener(net::io_context& io, ServerContext& context);
   ~Listener();
 
-  /// Binds. Throws Error naming the address and the system's reason. "localhost" binds whichever
-  /// of 127.0.0.1 and ::1 exists. A Unix socket left by a dead process is replaced.
+  /// Binds every address the host stands for: "localhost" is 127.0.0.1 and ::1. One that this
+  /// machine does not have is left out and logged; for any other that cannot be bound throws Error
+  /// naming it and the system's reason. A Unix socket left by a dead process is replaced.
   void open();
   /// Accepts from now on.
   void start();
@@ -38,8 +41,16 @@ class Listener {
   void load_tls();
   void open_tcp();
   void open_unix();
-  [[nodiscard]] std::optional<std::string> bind(const net::ip::tcp::endpoint& endpoint);
+  [[nodiscard]] std::vector<net::ip::address> addresses();
+  /// False, and problem_ says which: an address that is there could not be bound.
+  [[nodiscard]] bool listen_on(const std::vector<net::ip::address>& wanted);
+  [[nodiscard]] IoError bind(const net::ip::tcp::endpoint& endpoint);
+  void remove_socket_file() noexcept;
 
+  /// Accepts until the acceptor is closed, whatever fails meanwhile.
+  template <typename Acceptor>
+  void run(Acceptor& acceptor);
+  void say_failed(std::exception_ptr error);
   template <typename Acceptor>
   [[nodiscard]] Task<void> accept_loop(Acceptor& acceptor);
   template <typename Acceptor>
@@ -54,6 +65,8 @@ class Listener {
   std::optional<net::ssl::context> tls_;
   std::vector<TcpAcceptor> tcp_;
   std::optional<UnixAcceptor> unix_;
+  std::atomic<bool> has_socket_file_{false};
+  std::string problem_;  ///< Why the last address could not be bound.
   std::uint16_t port_ = 0;
   std::vector<std::string> urls_;
   const std::string too_many_;  ///< The answer beyond all caps.

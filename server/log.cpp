@@ -6,9 +6,12 @@
 #include <ctime>
 #include <spdlog/async_logger.h>
 #include <spdlog/details/thread_pool.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <system_error>
+#include <utility>
 
+#include "config/base/thread.h"
 #include "proto/text_assembler.h"
+#include "server/log_sink.h"
 
 namespace spel::server {
 namespace {
@@ -28,6 +31,12 @@ std::string_view level_name(LogLevel level) {
       break;
   }
   return "error";
+}
+
+std::int64_t unix_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 void append_time(std::string& out, std::int64_t now_ms) {
@@ -138,28 +147,49 @@ Log::Log(const LogOptions& options) : options_(options) {
   if (options_.level == LogLevel::kOff) {
     return;
   }
-  pool_ = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1U);
-  logger_ = std::make_shared<spdlog::async_logger>(
-      "spel", std::make_shared<spdlog::sinks::stderr_sink_mt>(), pool_,
-      spdlog::async_overflow_policy::overrun_oldest);
+  try {
+    pool_ = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1U);
+  } catch (const std::system_error& error) {
+    throw ThreadError("the log's writer", error.code().message());
+  }
+  // By its address: close() takes the pointer away while the writer still ends.
+  sink_ = std::make_shared<LogSink>(
+      [this, pool = pool_.get()] { return remark_on_losses(pool->overrun_counter()); });
+  logger_ = std::make_shared<spdlog::async_logger>("spel", sink_, pool_,
+                                                   spdlog::async_overflow_policy::overrun_oldest);
   logger_->set_pattern("%v");
   logger_->set_level(spdlog::level::trace);
-  logger_->flush_on(spdlog::level::trace);
+  logger_->set_error_handler([](const std::string&) {});  // It would write to standard error.
 }
 
-// The writing thread ends, and what is queued is written, before what it writes with goes.
-Log::~Log() { pool_.reset(); }
+Log::~Log() { close(); }
+
+void Log::close() noexcept {
+  closed_ = true;
+  if (pool_ != nullptr) {
+    sink_->give_up_at(LogSink::Clock::now() + kPatience);
+    // The pool's end joins the writer, which writes with what is still there.
+    pool_.reset();
+  }
+}
+
+std::string Log::remark_on_losses(std::size_t lost) {
+  if (lost == losses_told_) {
+    return {};
+  }
+  const auto lines = static_cast<std::int64_t>(lost - std::exchange(losses_told_, lost));
+  return format_log_line(options_.json, LogLevel::kWarning, unix_ms(),
+                         "log lines were dropped: nobody read standard error", {{"lines", lines}});
+}
 
 void Log::event(LogLevel level, std::string_view message,
                 std::initializer_list<Field> fields) noexcept {
-  if (!enabled(level) || logger_ == nullptr) {
+  if (!enabled(level) || logger_ == nullptr || closed_) {
     return;
   }
   try {
-    const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::system_clock::now().time_since_epoch());
     logger_->log(spdlog::level::info,
-                 format_log_line(options_.json, level, now.count(), message, fields));
+                 format_log_line(options_.json, level, unix_ms(), message, fields));
   } catch (...) {
     // A line that cannot be written is lost; the request it tells about is not.
   }

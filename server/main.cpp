@@ -9,6 +9,7 @@
 #include "engine/tools/tool.h"
 #include "server/constants.h"
 #include "server/health_probe.h"
+#include "server/last_words.h"
 #include "server/serve.h"
 #include "server/tools/tools.h"
 
@@ -60,6 +61,7 @@ void print_usage(std::FILE* out) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  spel::server::install_last_words();
   const Arguments arguments(argv + 1, argv + argc);
   if (arguments.empty()) {
     print_usage(stderr);

@@ -31,7 +31,8 @@ Response json_response(std::string body) { return {200, "application/json", std:
 Response error_response(const proto::ApiError& error) {
   Response response(error.status, "application/json", proto::error_body(error));
   if (error.status == 503) {
-    response.add_header("Retry-After", std::to_string(kRetryAfterSeconds));
+    response.add_header("Retry-After",
+                        std::to_string(error.retry_after_seconds.value_or(kRetryAfterSeconds)));
   } else if (error.status == 401) {
     response.add_header("WWW-Authenticate", "Bearer");
   }

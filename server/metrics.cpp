@@ -5,6 +5,7 @@
 #include <prometheus/text_serializer.h>
 
 #include "server/engine_metrics.h"
+#include "server/retry_after.h"
 
 namespace spel::server {
 namespace {
@@ -149,6 +150,12 @@ void Metrics::observe_finish(const engine::FinishEvent& finish, double seconds) 
     const double taken = sane(finish.stats.decode_seconds);
     speculated_->Increment(taken);
     speculated_plain_->Increment(taken * speedup);
+  }
+  const double held = sane(finish.stats.prefill_seconds + finish.stats.decode_seconds);
+  if (result_of(finish.reason) == Result::kOk && held > 0.0) {
+    // Two at once may lose one: it is a mean.
+    const double mean = service_seconds_;
+    service_seconds_ = mean > 0.0 ? mean + kServiceWeight * (held - mean) : held;
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <prometheus/counter.h>
@@ -42,6 +43,9 @@ class Metrics {
   /// A generation ended, so long after the request's header had been read.
   void observe_finish(const engine::FinishEvent& finish, double seconds) noexcept;
 
+  /// How long a generation has lately held its place, prefill and decoding; 0: none has ended yet.
+  [[nodiscard]] double service_seconds() const noexcept { return service_seconds_; }
+
   /// The page, in Prometheus' text format. `lifecycle` gives the phase and the engine's counters.
   [[nodiscard]] std::string scrape(const Lifecycle& lifecycle) const;
 
@@ -68,6 +72,7 @@ class Metrics {
   std::array<prometheus::Counter*, 3> generated_;  ///< By Result.
   prometheus::Counter* speculated_;                ///< Seconds, and those without proposals.
   prometheus::Counter* speculated_plain_;
+  std::atomic<double> service_seconds_{0.0};
 };
 
 [[nodiscard]] Result result_of(engine::FinishReason reason);

@@ -20,7 +20,7 @@ namespace {
 /// What the models refer to and must not outlive.
 struct Rig {
   Rig(std::size_t target_threads, std::size_t draft_threads)
-      : target_pool(target_threads), draft_pool(draft_threads) {}
+      : target_pool(target_threads, "the target's"), draft_pool(draft_threads, "the draft's") {}
 
   kernels::ThreadPool target_pool;
   kernels::ThreadPool draft_pool;

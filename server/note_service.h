@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "proto/error_body.h"
 #include "proto/notebank.h"
 #include "server/net.h"
+#include "server/workers.h"
 
 namespace spel::server {
 
@@ -58,13 +58,14 @@ class NoteService {
                                                         proto::Ranker ranker, std::size_t top);
 
   /// For work that uses bank(): it may wait for the disk.
-  [[nodiscard]] net::thread_pool& pool() noexcept { return pool_; }
+  [[nodiscard]] Workers& pool() noexcept { return pool_; }
 
   [[nodiscard]] memory::NoteBank& bank() noexcept { return bank_; }
   [[nodiscard]] const NoteCounters& counters() const noexcept { return counters_; }
   void count_replay() noexcept { ++counters_.replays; }
 
   static constexpr std::size_t kAtomicTokens = 256 * 1024;
+  static constexpr std::size_t kThreads = 2;
 
  private:
   [[nodiscard]] Task<engine::Capture> capture(const Executor& executor,
@@ -73,7 +74,8 @@ class NoteService {
   engine::Engine& engine_;
   memory::NoteBank bank_;
   NoteCounters counters_;
-  net::thread_pool pool_{2};  ///< Two, so that a look-up does not wait for a long commit.
+  /// Two, so that a look-up does not wait for a long commit.
+  Workers pool_{kThreads, "the note store"};
 };
 
 /// What a client may know of an error of the store; paths stay in the log.

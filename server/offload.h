@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "server/wake.h"
+#include "server/workers.h"
 
 namespace spel::server {
 
@@ -51,10 +51,10 @@ class Delivery : public std::enable_shared_from_this<Delivery<T>> {
 /// Runs `work` on the pool and waits for its result on the strand; what it throws is thrown here.
 /// `work` may refer to the caller's locals: the pool is joined before coroutines are destroyed.
 template <typename Work>
-[[nodiscard]] Task<std::invoke_result_t<Work>> offload(net::thread_pool& pool,
-                                                       const Executor& executor, Work work) {
+[[nodiscard]] Task<std::invoke_result_t<Work>> offload(Workers& pool, const Executor& executor,
+                                                       Work work) {
   auto delivery = std::make_shared<Delivery<std::invoke_result_t<Work>>>(executor);
-  net::post(pool, [delivery, work = std::move(work)]() mutable {
+  pool.post([delivery, work = std::move(work)]() mutable {
     try {
       delivery->deliver(work());
     } catch (...) {

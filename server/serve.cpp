@@ -7,20 +7,28 @@
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <string>
+#include <string_view>
 #include <sys/resource.h>
 #include <thread>
-#include <unistd.h>
 
 #include "config/base/error.h"
+#include "config/base/thread.h"
 #include "config/load.h"
 #include "server/app.h"
 #include "server/model_loader.h"
 #include "server/shutdown.h"
+#include "server/stop_signals.h"
+#include "server/thread_needs.h"
 
 namespace spel::server {
 namespace {
 
 constexpr int kExitUsage = 2;
+
+std::string_view signal_name(int signal) {
+  return signal == SIGTERM ? "SIGTERM" : signal == SIGHUP ? "SIGHUP" : "SIGINT";
+}
 
 /// Every connection is a descriptor, and the usual soft limit is lower than the connection cap.
 void raise_descriptor_limit(std::size_t connections) {
@@ -101,8 +109,51 @@ void require_model(const std::filesystem::path& path) {
   }
 }
 
+/// Loads the model on a thread of its own, so that health checks are answered and signals obeyed
+/// meanwhile.
+class Loader {
+ public:
+  Loader(App& app, StopSignals& signals)
+      : thread_(start_thread("the thread that loads the model",
+                             [this, &app, &signals] { run(app, signals); })) {}
+  ~Loader() { thread_.join(); }
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  /// A file is being read, which cannot be interrupted.
+  [[nodiscard]] bool busy() const noexcept { return busy_; }
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
+
+ private:
+  void run(App& app, StopSignals& signals) {
+    const auto give_up = [&](const std::string& message) {
+      app.log().event(LogLevel::kError, message);
+      failed_ = true;
+      busy_ = false;
+      signals.stop();
+    };
+    try {
+      app.set_backend(load_backend(app.config()));
+      announce(app);
+      busy_ = false;
+    } catch (const std::bad_alloc&) {
+      give_up("cannot load the model: " + out_of_memory(app.config()));
+    } catch (const ThreadError& error) {
+      give_up("cannot load the model: " + (error.what() + thread_advice(app.config())));
+    } catch (const NoteStoreError& error) {
+      give_up(std::string("cannot open the note store: ") + error.what());
+    } catch (const std::exception& error) {
+      give_up(std::string("cannot load the model: ") + error.what());
+    }
+  }
+
+  std::atomic<bool> busy_{true};
+  std::atomic<bool> failed_{false};
+  std::thread thread_;
+};
+
 int run(config::LoadedConfig loaded) {
-  block_shutdown_signals();
+  StopSignals signals;
   raise_descriptor_limit(loaded.config.connections);
   const LogOptions log{parse_log_level(loaded.config.log_level), loaded.config.log_json};
   App app(std::move(loaded.config), log);
@@ -113,39 +164,27 @@ int run(config::LoadedConfig loaded) {
   for (const std::string& url : app.urls()) {
     app.log().event(LogLevel::kInfo, "listening", {{"url", url}});
   }
-  // Health checks are answered meanwhile, and a signal stops the wait.
-  std::atomic<bool> loading{true};
-  std::atomic<bool> failed{false};
-  std::thread loader([&app, &loading, &failed] {
-    const auto give_up = [&](const std::string& message) {
-      loading = false;
-      failed = true;
-      app.log().event(LogLevel::kError, message);
-      (void)::kill(::getpid(), SIGTERM);
-    };
-    try {
-      app.set_backend(load_backend(app.config()));
-      loading = false;
-      announce(app);
-    } catch (const std::bad_alloc&) {
-      give_up("cannot load the model: " + out_of_memory(app.config()));
-    } catch (const NoteStoreError& error) {
-      give_up(std::string("cannot open the note store: ") + error.what());
-    } catch (const std::exception& error) {
-      give_up(std::string("cannot load the model: ") + error.what());
-    }
-  });
-  const int status = wait_and_shut_down(app);
-  if (loading) {
-    std::_Exit(status);  // Reading a file cannot be interrupted, and nothing depends on it.
+  Loader loader(app, signals);
+  if (const int signal = signals.wait(); signal != 0) {
+    app.log().event(LogLevel::kInfo,
+                    loader.busy() ? "stopping while the model is being loaded"
+                                  : "shutting down: draining; a second signal ends at once",
+                    {{"signal", std::string_view(signal_name(signal))}});
   }
-  loader.join();
-  return failed ? EXIT_FAILURE : status;
+  const int status = shut_down(app, signals);
+  if (loader.busy()) {
+    app.log().event(LogLevel::kInfo, "stopped");
+    app.log().close();
+    std::_Exit(status);  // Nothing depends on what is being read.
+  }
+  app.log().event(LogLevel::kInfo, "stopped");
+  return loader.failed() ? EXIT_FAILURE : status;
 }
 
 }  // namespace
 
 int serve(const std::vector<std::string>& arguments) {
+  std::string advice;
   try {
     config::LoadedConfig loaded =
         config::load_server_config(arguments, config::process_environment());
@@ -154,7 +193,10 @@ int serve(const std::vector<std::string>& arguments) {
       return EXIT_SUCCESS;
     }
     require_model(loaded.config.model);
+    advice = thread_advice(loaded.config);
     return run(std::move(loaded));
+  } catch (const ThreadError& error) {
+    std::fprintf(stderr, "spel serve: %s%s\n", error.what(), advice.c_str());
   } catch (const Error& error) {
     std::fprintf(stderr, "spel serve: %s\n", error.what());
     return error.code() == ErrorCode::kInvalidArgument ? kExitUsage : EXIT_FAILURE;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <ctime>
 #include <exception>
+#include <new>
 #include <random>
 #include <utility>
 
@@ -71,7 +72,7 @@ void Session::start() {
   context_.metrics.connection_opened();
   net::co_spawn(executor(), run(), [self = shared_from_this()](std::exception_ptr error) {
     if (error) {
-      self->context_.log.event(LogLevel::kError, "a session ended by an exception");
+      (void)self->failure(std::move(error));  // For the log: there is nobody to answer any more.
     }
     self->connection_->close();
     self->connection_->release();
@@ -126,6 +127,7 @@ Task<void> Session::run() {
 void Session::begin_request() {
   began_ = Clock::now();
   answer_ = Answer::kNone;
+  body_done_ = !reader_.head().has_body();
   route_ = nullptr;
   status_ = 0;
   bytes_out_ = 0;
@@ -199,10 +201,10 @@ std::optional<Response> Session::judge_head(const Handler*& handler) {
   if (options_.spare && !route_->options.is_probe) {
     return error_response(proto::unavailable("too many connections"));
   }
-  const Phase phase = context_.lifecycle.phase();
-  if (route_->options.needs_model && phase != Phase::kReady) {
-    return error_response(proto::unavailable(
-        phase == Phase::kLoading ? "the model is still loading" : "the server is shutting down"));
+  if (route_->options.needs_model && !context_.lifecycle.takes_work()) {
+    return error_response(context_.lifecycle.phase() == Phase::kLoading
+                              ? proto::unavailable("the model is still loading", "loading")
+                              : proto::unavailable("the server is shutting down", "shutting_down"));
   }
   return std::nullopt;
 }
@@ -215,12 +217,6 @@ Task<void> Session::serve_one() {
     close_ = close_ || reader_.head().has_body();
     (void)co_await send(std::move(*verdict));
     co_return;
-  }
-  if (reader_.head().has_body()) {
-    const bool complete = co_await receive_body();
-    if (!complete) {
-      co_return;
-    }
   }
   co_await handle(*handler);
 }
@@ -255,6 +251,7 @@ Task<bool> Session::receive_body() {
   }
   context_.bodies.give_back(reserved);
   if (outcome == RequestReader::Outcome::kOk) {
+    body_done_ = true;
     request_.body = std::move(reader_.head().request.body);
     co_return true;
   }
@@ -269,6 +266,12 @@ Task<void> Session::handle(const Handler& handler) {
   std::exception_ptr error;
   std::optional<Response> answer;
   try {
+    if (reader_.head().has_body()) {
+      const bool complete = co_await receive_body();
+      if (!complete) {
+        co_return;
+      }
+    }
     if (const auto* sync = std::get_if<SyncHandler>(&handler)) {
       answer = (*sync)(request_);
     } else {
@@ -283,6 +286,8 @@ Task<void> Session::handle(const Handler& handler) {
     co_return;
   }
   if (error) {
+    // Of a body that was not read to its end nothing after it could be understood.
+    close_ = close_ || !body_done_;
     if (answer_ == Answer::kNone) {
       answer = failure(error);
     } else {
@@ -303,6 +308,10 @@ Response Session::failure(std::exception_ptr error) {
     std::rethrow_exception(std::move(error));
   } catch (const proto::RequestError& refused) {
     return error_response(refused.error());
+  } catch (const std::bad_alloc&) {
+    context_.log.event(LogLevel::kWarning, "not enough memory for a request",
+                       {{"id", request_.id}});
+    return error_response(proto::out_of_memory());
   } catch (const std::exception& problem) {
     // The text may name files: it is for the log, not for the client.
     context_.log.event(LogLevel::kError, "a request failed",
@@ -330,7 +339,7 @@ std::string_view Session::date() {
 std::string Session::head_bytes(Response& response, Framing framing) {
   context_.cors.decorate(request_, response);
   close_ = close_ || response.closes() || draining_ || !request_.keep_alive ||
-           framing == Framing::kUntilClose;
+           framing == Framing::kUntilClose || context_.lifecycle.phase() == Phase::kLeaving;
   framing_ = framing;
   status_ = response.status();
   HeadOptions options;

@@ -70,6 +70,7 @@ class Session final : public Exchange,
   std::size_t bytes_out_ = 0;
   Clock::time_point began_;
 
+  bool body_done_ = true;  ///< The request in progress has been read to its end.
   bool idle_ = true;       ///< Between requests.
   bool draining_ = false;  ///< The request in progress is the last.
   bool close_ = false;     ///< The connection ends after this request.

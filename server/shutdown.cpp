@@ -1,9 +1,6 @@
 #include "server/shutdown.h"
 
-#include <csignal>
 #include <cstdlib>
-#include <ctime>
-#include <thread>
 
 namespace spel::server {
 namespace {
@@ -11,87 +8,53 @@ namespace {
 constexpr std::chrono::milliseconds kPoll{20};
 /// For streams that were cancelled to write their last event.
 constexpr std::chrono::milliseconds kCancelGrace{2000};
-/// After a second signal: for the last events to be written, and for everything to be gone.
+/// After a second signal: for the last events to be written.
 constexpr std::chrono::milliseconds kHurriedGrace{250};
-constexpr std::chrono::milliseconds kHurriedEnd{600};
+/// For threads to be joined and files to be closed.
+constexpr std::chrono::milliseconds kEndGrace{5000};
 
-sigset_t shutdown_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  return set;
-}
-
-/// True if a signal came within `patience`.
-bool take_signal(std::chrono::milliseconds patience) {
-  const sigset_t set = shutdown_signals();
-  const std::timespec timeout{.tv_sec = 0, .tv_nsec = patience.count() * 1'000'000};
-  return sigtimedwait(&set, nullptr, &timeout) > 0;
-}
-
-enum class Waited { kDrained, kTimedOut, kSignal };
-
-Waited wait_drained(App& app, std::chrono::milliseconds patience) {
+/// True once every connection has ended; false at the deadline, or when `hurry` and a second signal
+/// has come.
+bool wait_drained(App& app, StopSignals& signals, std::chrono::milliseconds patience, bool hurry) {
   const Clock::time_point deadline = Clock::now() + patience;
-  while (!app.wait_drained(Clock::now())) {
-    if (Clock::now() >= deadline) {
-      return Waited::kTimedOut;
-    }
-    if (take_signal(kPoll)) {
-      return Waited::kSignal;
+  while (!app.wait_drained(std::min(deadline, Clock::now() + kPoll))) {
+    if (Clock::now() >= deadline || (hurry && signals.hurried())) {
+      return false;
     }
   }
-  return Waited::kDrained;
-}
-
-/// Whatever is still running then, a pass or a destructor, does not keep the process.
-void end_process_after(std::chrono::milliseconds delay, int signal) {
-  std::thread([delay, signal] {
-    std::this_thread::sleep_for(delay);
-    std::_Exit(128 + signal);
-  }).detach();
+  return true;
 }
 
 /// Ends what does not end by itself. False: something is stuck.
-bool end_now(App& app, std::chrono::milliseconds grace) {
+bool end_now(App& app, StopSignals& signals) {
   app.cancel_generations();
-  if (wait_drained(app, grace) == Waited::kDrained) {
+  if (!signals.hurried() && wait_drained(app, signals, kCancelGrace, true)) {
+    return true;
+  }
+  if (wait_drained(app, signals, kHurriedGrace, false)) {
     return true;
   }
   app.close_connections();
-  return wait_drained(app, kHurriedGrace) == Waited::kDrained;
+  return wait_drained(app, signals, kHurriedGrace, false);
 }
 
 }  // namespace
 
-void block_shutdown_signals() {
-  const sigset_t set = shutdown_signals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-}
-
-int wait_and_shut_down(App& app) {
-  const sigset_t set = shutdown_signals();
-  int number = 0;
-  while (sigwait(&set, &number) != 0) {
+int shut_down(App& app, StopSignals& signals) {
+  if (app.config().drain_delay.count() > 0 && app.begin_leaving()) {
+    app.log().event(LogLevel::kInfo, "not ready any more; still taking requests",
+                    {{"drain_delay_ms", std::int64_t{app.config().drain_delay.count()}}});
+    signals.wait_hurried(Clock::now() + app.config().drain_delay);
   }
-  app.log().event(LogLevel::kInfo, "shutting down: draining; a second signal ends at once",
-                  {{"signal", std::int64_t{number}}});
   app.begin_drain();
-  const Waited waited = wait_drained(app, app.config().drain_timeout);
-  if (waited == Waited::kSignal) {
-    end_process_after(kHurriedEnd, number);
-  }
-  const bool ended = waited == Waited::kDrained ||
-                     end_now(app, waited == Waited::kSignal ? kHurriedGrace : kCancelGrace);
-  if (!ended) {
+  if (!wait_drained(app, signals, app.config().drain_timeout, true) && !end_now(app, signals)) {
     // A pass that does not return cannot be joined.
     app.log().event(LogLevel::kError, "something did not end in time: leaving it behind");
+    app.log().close();
     std::_Exit(EXIT_FAILURE);
   }
+  signals.end_within(kEndGrace, EXIT_FAILURE);
   app.stop();
-  app.log().event(LogLevel::kInfo, "stopped");
   return EXIT_SUCCESS;
 }
 

@@ -4,6 +4,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/wait_traits.hpp>
+#include <utility>
 
 #include "server/net.h"
 
@@ -19,6 +20,16 @@ class Wake {
   void notify() {
     raised_ = true;
     timer_.cancel();
+  }
+
+  /// False: nothing came before `deadline`.
+  [[nodiscard]] Task<bool> wait_until(Clock::time_point deadline) {
+    timer_.expires_at(deadline);
+    while (!raised_ && Clock::now() < deadline) {
+      (void)co_await timer_.async_wait(net::as_tuple(use_task));
+    }
+    timer_.expires_at(Clock::time_point::max());
+    co_return std::exchange(raised_, false);
   }
 
   [[nodiscard]] Task<void> wait() {

@@ -24,6 +24,8 @@ SCENARIOS = (
     "slow_senders",
     "descriptors",
     "shutdown",
+    "signals",
+    "allocation",
     "cancel",
     "malformed",
     "metrics",
@@ -44,6 +46,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--server", type=Path, required=True, help="the spel binary")
     parser.add_argument("--model", type=Path, default=Path("engine/models/spel-21m"))
     parser.add_argument("--bare", type=Path, help="the bare_http_server program, for health")
+    parser.add_argument(
+        "--failing-malloc", type=Path, help="the failing_malloc library, for allocation"
+    )
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -90,6 +95,7 @@ def main() -> int:
         options.server,
         options.model,
         options.bare,
+        options.failing_malloc,
         options.out,
         options.quick,
         options.seconds,

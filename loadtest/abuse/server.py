@@ -22,6 +22,7 @@ class Context:
     binary: Path
     model: Path
     bare: Path | None  # the bare Beast program, to compare with
+    failing_malloc: Path | None  # the library that makes allocations fail
     out: Path
     quick: bool
     seconds: float | None  # how long, where a scenario can choose
@@ -39,11 +40,22 @@ class Server(LocalServer):
     """`with Server(context, "--queue", "8") as server:`."""
 
     def __init__(
-        self, context: Context, *flags: str, descriptors: int | None = None, port: int = 0
+        self,
+        context: Context,
+        *flags: str,
+        descriptors: int | None = None,
+        port: int = 0,
+        environment: dict[str, str] | None = None,
     ) -> None:
-        log = context.out / "server.log"
+        self.log = context.out / "server.log"
         super().__init__(
-            context.binary, context.model, log, list(flags), port=port, descriptors=descriptors
+            context.binary,
+            context.model,
+            self.log,
+            list(flags),
+            port=port,
+            descriptors=descriptors,
+            environment=environment,
         )
 
     def rss_bytes(self) -> int:

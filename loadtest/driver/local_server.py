@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import subprocess
@@ -29,11 +30,14 @@ class LocalServer:
         *,
         port: int = 0,
         descriptors: int | None = None,
+        environment: dict[str, str] | None = None,
     ) -> None:
-        """`port` 0 is any free one; `descriptors` limits how many files it may open."""
+        """`port` 0 is any free one; `descriptors` limits how many files it may open;
+        `environment` is added to ours."""
         self._command = [str(binary), "serve", "--model", str(model), "--port", str(port), *flags]
         self._log = log
         self._descriptors = descriptors
+        self._environment = os.environ | (environment or {})
         self.url = ""
         self.port = 0
         self.process: subprocess.Popen[str]
@@ -45,6 +49,7 @@ class LocalServer:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            env=self._environment,
             preexec_fn=self._limit_descriptors,
         )
         listening = threading.Event()

@@ -132,15 +132,38 @@ class FrameWriter {
   std::size_t left_ = ended_.size();
 };
 
+/// Waits for the next event and breaks the silence meanwhile, for proxies that take it for death.
+/// False: the client has gone.
+Task<bool> advance(Exchange& exchange, CompletionStream& stream,
+                   std::chrono::milliseconds heartbeat) {
+  if (heartbeat.count() == 0) {
+    co_await stream.advance();
+    co_return true;
+  }
+  while (true) {
+    const bool something = co_await stream.advance_until(Clock::now() + heartbeat);
+    if (something) {
+      co_return true;
+    }
+    const bool alive = co_await exchange.write_stream(proto::sse_ping());
+    if (!alive) {
+      co_return false;
+    }
+  }
+}
+
 Task<void> answer_stream(Exchange& exchange, CompletionStream& stream, const AnswerForm& form,
-                         const proto::ResponseHead& head, const GenerationPlan& plan) {
+                         const proto::ResponseHead& head, const GenerationPlan& plan,
+                         std::chrono::milliseconds heartbeat) {
   // The status line waits for the first event: what fails before there is any output is an error
-  // with a status of its own.
-  co_await stream.advance();
-  const std::optional<proto::ApiError> early = stream.error();
-  if (early && !stream.has_output()) {
-    co_await stream.finish();
-    throw proto::RequestError(*early);
+  // with a status of its own. Unless the silence is to be broken: that takes a status line.
+  if (heartbeat.count() == 0) {
+    co_await stream.advance();
+    const std::optional<proto::ApiError> early = stream.error();
+    if (early && !stream.has_output()) {
+      co_await stream.finish();
+      throw proto::RequestError(*early);
+    }
   }
   FrameWriter writer(form, head, plan, stream);
   bool alive = co_await exchange.begin_stream(stream_head());
@@ -161,7 +184,7 @@ Task<void> answer_stream(Exchange& exchange, CompletionStream& stream, const Ans
       break;
     }
     if (alive) {
-      co_await stream.advance();
+      alive = co_await advance(exchange, stream, heartbeat);
     }
   }
   stream.cancel();
@@ -177,7 +200,7 @@ Task<void> generate(HandlerContext context, Exchange& exchange, const AnswerForm
   stream.submit();
   exchange.watch([&stream] { stream.cancel(); });
   if (plan.stream) {
-    co_await answer_stream(exchange, stream, form, head, plan);
+    co_await answer_stream(exchange, stream, form, head, plan, context.config.stream_heartbeat);
   } else {
     co_await answer_whole(exchange, stream, form, head);
   }

@@ -107,6 +107,19 @@ TEST(Config, ABadValueIsNamedWithItsOriginAndWhatIsAllowed) {
   EXPECT_TRUE(contains(complaint({"--governor", "fast"}), "adaptive, trip, off"));
 }
 
+TEST(Config, WhatKubernetesSetsForAServiceIsNamedWithItsCure) {
+  const std::string message = complaint({"--port", "80"}, {{"SPEL_PORT", "tcp://10.96.0.1:8080"}});
+  EXPECT_TRUE(contains(message, "Kubernetes"));
+  EXPECT_TRUE(contains(message, "enableServiceLinks: false"));
+  EXPECT_TRUE(contains(message, "tcp://10.96.0.1:8080"));
+}
+
+TEST(Config, OnlyWhatHasNoDeadlineMayBeZero) {
+  EXPECT_EQ(load({"--drain-delay", "0"}).config.drain_delay.count(), 0);
+  EXPECT_EQ(load({"--stream-heartbeat", "15"}).config.stream_heartbeat, std::chrono::seconds(15));
+  EXPECT_TRUE(contains(complaint({"--drain-timeout", "0"}), "0.001"));
+}
+
 TEST(Config, ABadValueIsRefusedEvenWhereAStrongerOneIsGood) {
   EXPECT_TRUE(contains(complaint({"--queue", "5"}, {{"SPEL_QUEUE", "many"}}), "SPEL_QUEUE"));
 }

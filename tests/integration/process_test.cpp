@@ -1,9 +1,13 @@
 // `spel serve` as a process: how it starts, answers signals and ends. Names in brackets are the
 // public reports whose fault must not come back.
+#include <arpa/inet.h>
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
+#include <filesystem>
+#include <functional>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -21,17 +25,16 @@ constexpr const char* kModel = SPEL_SOURCE_DIR "/engine/models/spel-21m";
 
 class Process {
  public:
-  /// `descriptors`: the most the process may open; 0: as many as this one.
-  explicit Process(std::vector<std::string> arguments, rlim_t descriptors = 0) {
+  /// `prepare` is called in the new process, before it becomes the program.
+  explicit Process(std::vector<std::string> arguments, const std::function<void()>& prepare = {}) {
     int log[2];
     EXPECT_EQ(::pipe2(log, O_CLOEXEC), 0);
     pid_ = ::fork();
     if (pid_ == 0) {
       ::dup2(log[1], STDERR_FILENO);
       ::dup2(log[1], STDOUT_FILENO);
-      if (descriptors > 0) {
-        const rlimit limit{.rlim_cur = descriptors, .rlim_max = descriptors};
-        ::setrlimit(RLIMIT_NOFILE, &limit);
+      if (prepare) {
+        prepare();
       }
       std::vector<char*> argv;
       std::string program = SPEL_BINARY;
@@ -110,14 +113,44 @@ std::vector<std::string> serve(std::vector<std::string> more = {}) {
   return arguments;
 }
 
+std::function<void()> limit_to(__rlimit_resource resource, rlim_t most) {
+  return [resource, most] {
+    const rlimit limit{.rlim_cur = most, .rlim_max = most};
+    ::setrlimit(resource, &limit);
+  };
+}
+
+/// A port that was free a moment ago.
+std::uint16_t free_port() {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  ::close(listener);
+  return ntohs(address.sin_port);
+}
+
+int health_status(std::uint16_t port) {
+  try {
+    Client client(port);
+    client.send(get("/health", "Connection: close\r\n"));
+    return client.read_reply().status;
+  } catch (const std::runtime_error&) {
+    return 0;
+  }
+}
+
 std::string long_stream() {
   return post("/v1/completions",
               R"({"prompt":"Once upon a time","max_tokens":4000,"stream":true,"temperature":0})");
 }
 
 // [ggml-org/llama.cpp#6348]
-TEST(Process, IdleItEndsWithStatusZeroOnEitherSignal) {
-  for (const int number : {SIGTERM, SIGINT}) {
+TEST(Process, IdleItEndsWithStatusZeroOnEverySignal) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
     Process process(serve());
     ASSERT_TRUE(process.says(" ready ")) << process.output();
     EXPECT_TRUE(process.says("curl -N http://127.0.0.1:")) << process.output();
@@ -165,6 +198,139 @@ TEST(Process, ASecondSignalEndsItWithinASecond) {
 }
 
 // [ggml-org/llama.cpp#18292]
+TEST(Process, NobodyWhoReadsItsLogKeepsItFromEnding) {
+  for (const int signals : {1, 2}) {
+    const std::uint16_t port = free_port();
+    Process process(serve({"--port", std::to_string(port), "--log-level", "debug"}),
+                    [] { ::fcntl(STDERR_FILENO, F_SETPIPE_SZ, 4096); });
+    ASSERT_TRUE(eventually([&] { return health_status(port) == 200; }, milliseconds(60'000)));
+    for (int i = 0; i < 100; ++i) {  // 10 KB and more of lines.
+      EXPECT_EQ(health_status(port), 200);
+    }
+    process.signal(SIGTERM);
+    if (signals == 2) {
+      process.signal(SIGINT);
+    }
+    const int status = process.wait(seconds(10));
+    EXPECT_TRUE(status == 0 || (signals == 2 && status == 128 + SIGINT)) << status;
+  }
+}
+
+TEST(Process, AReaderThatComesBackIsToldWhatItMissed) {
+  const std::uint16_t port = free_port();
+  Process process(serve({"--port", std::to_string(port), "--log-level", "debug"}));
+  ASSERT_TRUE(eventually([&] { return health_status(port) == 200; }, milliseconds(60'000)));
+  {
+    Client client(port, milliseconds(60'000));
+    for (int i = 0; i < 12'000; ++i) {  // More than the queue and the pipe hold.
+      client.send(get("/health"));
+      ASSERT_EQ(client.read_reply().status, 200);
+    }
+  }
+  EXPECT_TRUE(process.says("log lines were dropped: nobody read standard error lines="));
+  process.signal(SIGTERM);
+  EXPECT_TRUE(process.says("stopped"));
+  EXPECT_EQ(process.wait(seconds(10)), 0);
+}
+
+TEST(Process, UnderNohupAClosedTerminalIsNoReasonToEnd) {
+  Process process(serve(), [] { ::signal(SIGHUP, SIG_IGN); });
+  ASSERT_TRUE(process.says(" ready ")) << process.output();
+  process.signal(SIGHUP);
+  EXPECT_EQ(health_status(process.port()), 200);
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait(seconds(5)), 0);
+  EXPECT_NE(process.output().find("url="), std::string::npos);
+}
+
+TEST(Process, StoppedWhileLoadingItLeavesNothingBehind) {
+  const std::string path = ::testing::TempDir() + "spel-loading-" + std::to_string(::getpid());
+  for (const int number : {SIGTERM, SIGHUP}) {
+    Process process(serve({"--unix-socket", path}));
+    ASSERT_TRUE(process.says("listening")) << process.output();
+    process.signal(number);
+    EXPECT_EQ(process.wait(seconds(5)), 0) << process.output();
+    EXPECT_NE(::access(path.c_str(), F_OK), 0);
+    EXPECT_TRUE(process.says("stopped"));
+  }
+}
+
+TEST(Process, AFileSizeLimitIsAFailedWriteAndNotTheEnd) {
+  const std::string folder = ::testing::TempDir() + "spel-xfsz-" + std::to_string(::getpid());
+  std::filesystem::create_directory(folder);
+  Process process(serve({"--data-dir", folder}), limit_to(RLIMIT_FSIZE, 256 * 1024));
+  ASSERT_TRUE(process.says(" ready ")) << process.output();
+  Client client(process.port(), milliseconds(60'000));
+  std::string text;
+  for (int i = 0; i < 1'000; ++i) {
+    text += "KEY_" + std::to_string(i) + "=" + std::to_string(i * 7) + "; ";
+  }
+  int status = 201;
+  for (int i = 0; i < 50 && status == 201; ++i) {
+    client.send(post("/v1/notebanks/b/write", json{{"text", text}}.dump()));
+    status = client.read_reply().status;
+  }
+  EXPECT_EQ(status, 507);
+  EXPECT_EQ(health_status(process.port()), 200);
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait(seconds(10)), 0) << process.output();
+  std::filesystem::remove_all(folder);
+}
+
+// Whichever thread it is that cannot be started: a message and the end, never a hang.
+TEST(Process, AThreadThatCannotBeStartedIsNamedWithTheLimits) {
+  if (::getuid() != 0) {
+    GTEST_SKIP() << "only root can become a user who has no other processes";
+  }
+  constexpr uid_t kNobodyElse = 61'741;
+  constexpr int kMost = 40;
+  bool ready = false;
+  for (int most = 1; most <= kMost && !ready; ++most) {
+    Process process(serve({"--target-threads", "3", "--draft-threads", "2"}), [most] {
+      if (::setgid(kNobodyElse) != 0 || ::setuid(kNobodyElse) != 0) {
+        ::_exit(127);
+      }
+      limit_to(RLIMIT_NPROC, static_cast<rlim_t>(most))();
+    });
+    ready = process.says(" ready ");
+    if (ready) {
+      EXPECT_GT(most, 3);
+      process.signal(SIGTERM);
+      EXPECT_EQ(process.wait(seconds(10)), 0) << process.output();
+      break;
+    }
+    const int status = process.wait(seconds(20));
+    if (status == 127) {
+      GTEST_SKIP() << "another user may not run " << SPEL_BINARY;
+    }
+    EXPECT_EQ(status, 1) << most << ": " << process.output();
+    EXPECT_NE(process.output().find("cannot start "), std::string::npos) << process.output();
+    EXPECT_NE(process.output().find("threads in total = 12"), std::string::npos)
+        << process.output();
+    EXPECT_NE(process.output().find("(ulimit -u) " + std::to_string(most)), std::string::npos)
+        << process.output();
+  }
+  EXPECT_TRUE(ready);
+}
+
+TEST(Process, TooLittleAddressSpaceIsSaidAndNeverAHang) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs an address space without limits";
+#endif
+  bool ready = false;
+  for (rlim_t mebibytes = 64; mebibytes <= 4096 && !ready; mebibytes += mebibytes / 4) {
+    Process process(serve({"--target-threads", "2"}), limit_to(RLIMIT_AS, mebibytes * 1024 * 1024));
+    ready = process.says(" ready ");
+    if (ready) {
+      process.signal(SIGTERM);
+    }
+    const int status = process.wait(seconds(20));
+    EXPECT_EQ(status, ready ? 0 : 1) << mebibytes << ": " << process.output();
+    EXPECT_FALSE(process.output().empty()) << mebibytes;
+  }
+  EXPECT_TRUE(ready);
+}
+
 TEST(Process, WhatIsLongerThanTheGraceIsCancelled) {
   Process process(serve({"--drain-timeout", "0.3"}));
   ASSERT_TRUE(process.says(" ready ")) << process.output();
@@ -205,7 +371,7 @@ double cpu_seconds(const std::string& page) {
 }
 
 TEST(Process, WithoutDescriptorsLeftItCanStillBeWatched) {
-  Process process(serve(), 64);
+  Process process(serve(), limit_to(RLIMIT_NOFILE, 64));
   ASSERT_TRUE(process.says(" ready ")) << process.output();
   const std::uint16_t port = process.port();
   const auto scrape = [&] {

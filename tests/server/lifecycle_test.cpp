@@ -1,6 +1,7 @@
 // Many clients, clients that leave, and servers that end. Names in brackets are the public reports
 // whose fault must not come back.
 #include <algorithm>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -107,12 +108,86 @@ TEST(Overload, IsRefusedAtOnceWithRetryAfter) {
     const auto start = Clock::now();
     const Reply reply = server.ask(long_request(i % 2 == 0));
     EXPECT_EQ(reply.status, 503);
-    EXPECT_EQ(reply.header("retry-after"), "1");
+    EXPECT_EQ(reply.header("retry-after"), "1");  // Nothing has ended yet: nothing is known.
     EXPECT_EQ(reply.header("content-type"), "application/json");
     EXPECT_EQ(reply.parsed().at("error").at("type"), "unavailable_error");
+    EXPECT_EQ(reply.parsed().at("error").at("code"), "queue_full");
     EXPECT_LT(Seconds(Clock::now() - start).count(), 1.0);
   }
   EXPECT_EQ(server.metric("spel_requests_rejected_total"), 30);
+}
+
+TEST(Overload, RetryAfterFollowsWhatRequestsHaveTaken) {
+  Script script = slow_script();
+  script.sequences = 1;
+  script.queue = 4;
+  TestServer server(script);
+  EXPECT_EQ(server.ask(long_request(false, 300)).status, 200);  // 0.6 s and more.
+  const double each = server.app().metrics().service_seconds();
+  EXPECT_GT(each, 0.5);
+  std::vector<std::unique_ptr<Client>> held;
+  for (int i = 0; i < 5; ++i) {
+    held.push_back(std::make_unique<Client>(server.port()));
+    held.back()->send(long_request(true));
+  }
+  EXPECT_TRUE(eventually([&] { return server.stats().waiting == 4; }));
+  const Reply reply = server.ask(long_request(false));
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.header("retry-after"), std::to_string(static_cast<int>(std::ceil(4 * each))));
+}
+
+// Two run side by side and two wait: whichever runs out of time first, its cancelled siblings do
+// not change what the client is told.
+TEST(Overload, RunningOutOfTimeIsSaidAsSuchForEveryNumberOfChoices) {
+  Script script = slow_script(milliseconds(1));
+  script.sequences = 2;
+  const TestServer server(script,
+                          [](config::ServerConfig& c) { c.request_timeout = milliseconds(40); });
+  for (int round = 0; round < 10; ++round) {
+    for (const int n : {1, 2, 4}) {
+      const Reply reply =
+          server.complete({{"prompt", ">"}, {"max_tokens", 3000}, {"n", n}, {"temperature", 1}});
+      EXPECT_EQ(reply.status, 504) << "n " << n << ", round " << round << ": " << reply.body;
+    }
+  }
+}
+
+TEST(Heartbeat, BreaksTheSilenceOfAStreamThatWaits) {
+  Script script = slow_script();
+  script.sequences = 1;
+  const TestServer server(script,
+                          [](config::ServerConfig& c) { c.stream_heartbeat = milliseconds(20); });
+  Client running(server.port());
+  running.send(long_request(true, 200));
+  EXPECT_TRUE(eventually([&] { return server.stats().running == 1; }));
+  Client queued(server.port());
+  queued.send(long_request(true, 5));
+  EXPECT_EQ(queued.read_head().status, 200);
+  EXPECT_EQ(server.stats().waiting, 1U);
+  std::size_t beats = 0;
+  std::string frames;
+  for (std::string frame; !(frame = queued.read_frame()).empty();) {
+    if (frame.front() == ':') {
+      ++beats;
+    } else {
+      frames += frame;
+    }
+  }
+  EXPECT_GE(beats, 3U);
+  const Streamed streamed = parse_stream(frames);
+  EXPECT_TRUE(streamed.done);
+  EXPECT_EQ(streamed.text, ".....");
+}
+
+TEST(Heartbeat, IsOffUnlessAskedFor) {
+  Script script = slow_script(milliseconds(30));
+  const TestServer server(script);
+  Client client(server.port());
+  client.send(long_request(true, 10));
+  EXPECT_EQ(client.read_head().status, 200);
+  for (std::string frame; !(frame = client.read_frame()).empty();) {
+    EXPECT_NE(frame.front(), ':');
+  }
 }
 
 // [ggml-org/llama.cpp#20684]
@@ -167,6 +242,31 @@ TEST(Loading, AllEndpointsAgree) {
   for (const std::string& request : requests) {
     EXPECT_EQ(server.ask(request).status, 200) << request;
   }
+}
+
+TEST(Shutdown, WhileLeavingItWorksAndSaysThatItIsNotReady) {
+  TestServer server(ascii_script("ok"));
+  const std::string completion = post("/v1/completions", R"({"prompt":">","max_tokens":2})");
+  Client kept(server.port());
+  kept.send(get("/health"));
+  EXPECT_EQ(kept.read_reply().status, 200);
+  EXPECT_TRUE(server.app().begin_leaving());
+  for (const char* path : {"/health", "/health/ready"}) {
+    const Reply ready = server.ask(get(path));
+    EXPECT_EQ(ready.status, 503) << path;
+    EXPECT_NE(ready.body.find("draining"), std::string::npos) << ready.body;
+  }
+  EXPECT_EQ(server.ask(get("/health/live")).status, 200);
+  EXPECT_EQ(server.metric("spel_server_state{state=\"draining\"}"), 1);
+  EXPECT_EQ(server.metric("spel_server_state{state=\"ready\"}"), 0);
+  // New connections and kept ones are served; the answer says that it is the last.
+  EXPECT_EQ(server.ask(completion).status, 200);
+  kept.send(completion);
+  const Reply last = kept.read_reply();
+  EXPECT_EQ(last.status, 200);
+  EXPECT_EQ(last.header("connection"), "close");
+  EXPECT_TRUE(kept.closed());
+  EXPECT_FALSE(server.app().begin_leaving());
 }
 
 TEST(Shutdown, StreamsRunToTheirEndAndNobodyNewGetsIn) {
@@ -241,6 +341,27 @@ TEST(Listening, LocalhostBindsWhatThereIs) {
   const TestServer server(ascii_script("ok"),
                           [](config::ServerConfig& c) { c.host = "localhost"; });
   EXPECT_EQ(server.ask(get("/health")).status, 200);
+}
+
+TEST(Listening, OnFewerAddressesThanThereAreIsAnError) {
+  for (const char* taken : {"127.0.0.1", "::1"}) {
+    std::unique_ptr<TestServer> other;
+    try {
+      other = std::make_unique<TestServer>(ascii_script("ok"),
+                                           [&](config::ServerConfig& c) { c.host = taken; });
+    } catch (const Error&) {
+      GTEST_SKIP() << "this machine has no address " << taken;
+    }
+    try {
+      const TestServer server(TestServer::Loading{}, [&](config::ServerConfig& c) {
+        c.host = "localhost";
+        c.port = other->port();
+      });
+      ADD_FAILURE() << "listens beside " << taken;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(taken), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST(Listening, AnAddressInUseIsAnError) {

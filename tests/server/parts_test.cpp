@@ -1,10 +1,14 @@
 // The small parts, each alone.
 #include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <utility>
+#include <vector>
 
 #include "config/base/error.h"
 #include "engine/model/convert.h"
@@ -13,9 +17,11 @@
 #include "server/cors.h"
 #include "server/host_check.h"
 #include "server/log.h"
+#include "server/memory_reserve.h"
 #include "server/message.h"
 #include "server/model_loader.h"
 #include "server/pipeline.h"
+#include "server/retry_after.h"
 #include "server/router.h"
 #include "tests/engine/model/model_fixtures.h"
 
@@ -44,6 +50,58 @@ TEST(LogLines, CannotBeForged) {
   EXPECT_EQ(json,
             "{\"time\":\"1970-01-01T00:00:01.500Z\",\"level\":\"error\",\"message\":\"q\\\"\","
             "\"x\":\"\\u001b[31m\xEF\xBF\xBD\"}");
+}
+
+TEST(MemoryReserve, HandsOutBlocksOfTheirOwnUntilItIsUsedUp) {
+  std::vector<std::byte> arena(std::size_t{2} << 20);
+  MemoryReserve reserve(arena);
+  std::vector<std::pair<char*, std::size_t>> blocks;
+  for (std::size_t bytes = 1;; bytes = bytes * 3 % MemoryReserve::kLargest + 1) {
+    auto* block = static_cast<char*>(reserve.take(bytes));
+    if (block == nullptr) {
+      break;
+    }
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignof(std::max_align_t), 0U);
+    std::memset(block, static_cast<int>(blocks.size() % 251), bytes);
+    blocks.emplace_back(block, bytes);
+  }
+  EXPECT_GT(reserve.used(), arena.size() / 2);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto [block, bytes] = blocks[i];
+    const std::vector<char> expected(bytes, static_cast<char>(i % 251));
+    ASSERT_EQ(std::memcmp(block, expected.data(), bytes), 0) << i;
+    EXPECT_TRUE(reserve.give_back(block));
+  }
+  EXPECT_EQ(reserve.used(), 0U);
+  // What was given back serves again, for a smaller request too.
+  std::size_t again = 0;
+  while (reserve.take(1) != nullptr) {
+    ++again;
+  }
+  EXPECT_GE(again, blocks.size());
+}
+
+TEST(MemoryReserve, KnowsWhatIsNotItsOwn) {
+  std::vector<std::byte> arena(std::size_t{1} << 20);
+  MemoryReserve reserve(arena);
+  int other = 0;
+  EXPECT_FALSE(reserve.give_back(&other));
+  EXPECT_FALSE(reserve.give_back(nullptr));
+  EXPECT_EQ(reserve.take(MemoryReserve::kLargest + 1), nullptr);
+  EXPECT_NE(reserve.take(MemoryReserve::kLargest), nullptr);
+  EXPECT_NE(reserve.take(0), nullptr);
+}
+
+TEST(RetryAfter, IsTheTimeInWhichTheQueueEmpties) {
+  // 64 wait, 8 at a time, 1.7 s each.
+  EXPECT_EQ(retry_after_seconds({.waiting = 64, .sequences = 8, .service_seconds = 1.7}), 14U);
+  EXPECT_EQ(retry_after_seconds({.waiting = 1, .sequences = 8, .service_seconds = 0.2}), 1U);
+  EXPECT_EQ(retry_after_seconds({.waiting = 500, .sequences = 1, .service_seconds = 9}), 60U);
+  // Before anything has been measured: as if all had the wish of the one refused, one at a time.
+  EXPECT_EQ(retry_after_seconds(
+                {.waiting = 10, .sequences = 8, .tokens_wanted = 100, .token_seconds = 0.006}),
+            6U);
+  EXPECT_EQ(retry_after_seconds({.waiting = 10, .sequences = 8}), 1U);
 }
 
 TEST(HostCheck, KnowsLoopbackTheBoundAddressAndTheList) {
