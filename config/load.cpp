@@ -132,6 +132,10 @@ bool is_known_variable(std::string_view name) {
   });
 }
 
+bool lists_any(const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), "*") != names.end();
+}
+
 std::vector<std::string> find_warnings(const ServerConfig& config, const Environment& environment) {
   std::vector<std::string> warnings;
   for (const auto& [name, value] : environment) {
@@ -152,6 +156,12 @@ std::vector<std::string> find_warnings(const ServerConfig& config, const Environ
   if (!local && config.api_keys_file.empty()) {
     warnings.push_back("listening on " + config.host +
                        " without API keys: whoever reaches the port can use the server");
+  }
+  const bool any_page = lists_any(config.cors_origins) || lists_any(config.allowed_hosts);
+  if (any_page && config.api_keys_file.empty()) {
+    warnings.emplace_back(
+        "cors_origins or allowed_hosts is * and there are no API keys: every web page that a user "
+        "who reaches the port opens can use the server, its note banks included");
   }
   return warnings;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/base/error.h"
+#include "config/base/utf8.h"
 #include "config/options.h"
 #include "config/text_values.h"
 
@@ -37,7 +38,7 @@ class Setter {
 
   bool operator()(const TextOption& option) const {
     if (text_.size() > option.bytes_max || has_control_characters(text_) ||
-        (option.required && text_.empty())) {
+        (option.required && text_.empty()) || (option.utf8 && !is_valid_utf8(text_))) {
       return false;
     }
     config_.*option.member = text_;
@@ -55,7 +56,8 @@ class Setter {
   bool operator()(const ListOption& option) const {
     auto parts = split(text_, ',');
     for (const auto& part : parts) {
-      if (part.empty() || has_control_characters(part)) {
+      if (part.empty() || has_control_characters(part) ||
+          (option.advice != nullptr && !option.advice(part).empty())) {
         return false;
       }
     }
@@ -121,7 +123,8 @@ std::string Option::allowed() const {
       Overloaded{
           [](const TextOption& option) {
             return std::string(option.required ? "a non-empty text" : "a text") + " of at most " +
-                   std::to_string(option.bytes_max) + " bytes, without control characters";
+                   std::to_string(option.bytes_max) + " bytes, without control characters" +
+                   (option.utf8 ? ", in UTF-8" : "");
           },
           [](const ChoiceOption& option) {
             std::string list;
@@ -152,12 +155,31 @@ bool Option::is_bare() const {
          std::holds_alternative<SwitchOption>(kind);
 }
 
+namespace {
+
+/// What to write instead of the first element that is not allowed, where there is such advice.
+std::string advice_for(const Option& option, std::string_view text) {
+  const auto* list = std::get_if<ListOption>(&option.kind);
+  if (list == nullptr || list->advice == nullptr) {
+    return {};
+  }
+  for (const std::string& part : split(text, ',')) {
+    if (const std::string advice = list->advice(part); !advice.empty()) {
+      return "; " + advice;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 void set_option(ServerConfig& config, const Option& option, std::string_view text,
                 std::string_view origin) {
   if (!std::visit(Setter(config, text), option.kind)) {
     throw Error(ErrorCode::kInvalidArgument, std::string(option.key) + ": \"" + std::string(text) +
                                                  "\" (from " + std::string(origin) +
-                                                 ") is not allowed; expected " + option.allowed());
+                                                 ") is not allowed; expected " + option.allowed() +
+                                                 advice_for(option, text));
   }
 }
 

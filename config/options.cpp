@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "config/web_names.h"
+
 namespace spel::config {
 
 namespace {
@@ -21,13 +23,13 @@ std::vector<Option> make_table() {
       {"tls_key", TextOption{&C::tls_key}, "Private key (PEM); needs tls_cert"},
       {"api_keys_file", TextOption{&C::api_keys_file},
        "File of API keys, one a line, read again when it changes; without it no key is asked for"},
-      {"cors_origins", ListOption{&C::cors_origins},
-       "Origins a browser may call from; none: CORS is off"},
-      {"allowed_hosts", ListOption{&C::allowed_hosts},
-       "Host names accepted beside localhost, 127.0.0.1, [::1] and host"},
+      {"cors_origins", ListOption{&C::cors_origins, &origin_advice},
+       "Origins a browser may call from, * for any; none: CORS is off"},
+      {"allowed_hosts", ListOption{&C::allowed_hosts, &host_advice},
+       "Host names accepted beside localhost, 127.0.0.1, [::1] and host; * for any"},
       {"model", TextOption{&C::model, 4096, true}, "Model directory or SPELW001 file",
        "SPEL_WEIGHTS"},
-      {"name", TextOption{&C::name, limits::kModelNameMax},
+      {"name", TextOption{&C::name, limits::kModelNameMax, false, true},
        "Model id shown to clients; empty: the model's own"},
       {"weights_dtype", ChoiceOption{&C::weights_dtype, {"bf16", "f32"}},
        "Weights in memory; changes speed, not output"},
@@ -60,6 +62,8 @@ std::vector<Option> make_table() {
        "Acceptance below which the trip governor suspends drafting"},
       {"governor_window", CountOption{&C::governor_window, 1, limits::kGovernorWindowMax},
        "Rounds the trip governor looks back on"},
+      {"normalize_text", SwitchOption{&C::normalize_text},
+       "Read curly quotes, dashes and accented letters as ASCII; answers say how many"},
       {"connections", CountOption{&C::connections, 1, 65536}, "Open connections"},
       {"header_bytes", CountOption{&C::header_bytes, 256, 1U << 20},
        "Request line and headers together"},

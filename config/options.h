@@ -16,27 +16,30 @@ namespace spel::config {
 
 // How a setting is read, and what it may be.
 struct TextOption {
-  std::string ServerConfig::*member;
+  std::string ServerConfig::* member;
   std::size_t bytes_max = 4096;
   bool required = false;  ///< Not empty.
+  bool utf8 = false;      ///< Clients see it.
 };
 struct ChoiceOption {
-  std::string ServerConfig::*member;
+  std::string ServerConfig::* member;
   std::vector<std::string_view> allowed;
 };
 struct ListOption {
-  std::vector<std::string> ServerConfig::*member;
+  std::vector<std::string> ServerConfig::* member;
+  /// Empty for an element that is fine; otherwise what to write instead.
+  std::string (*advice)(std::string_view element) = nullptr;
 };
 struct CountOption {
-  std::size_t ServerConfig::*member;
+  std::size_t ServerConfig::* member;
   std::size_t min;
   std::size_t max;
 };
 struct PortOption {
-  std::uint16_t ServerConfig::*member;
+  std::uint16_t ServerConfig::* member;
 };
 struct RatioOption {
-  double ServerConfig::*member;
+  double ServerConfig::* member;
   double min;
   double max;
 };
@@ -46,7 +49,7 @@ struct SecondsOption {
   double min = 0.001;  ///< No deadline is ever off.
 };
 struct SwitchOption {
-  bool ServerConfig::*member;
+  bool ServerConfig::* member;
 };
 
 using OptionKind = std::variant<TextOption, ChoiceOption, ListOption, CountOption, PortOption,

@@ -47,6 +47,9 @@ struct ServerConfig {
   double alpha_threshold = 0.35;
   std::size_t governor_window = 16;
 
+  // What clients send.
+  bool normalize_text = false;  ///< Read typographic characters as ASCII.
+
   // Limits of the HTTP side. There is no value that means "no limit".
   std::size_t connections = 1024;
   std::size_t header_bytes = 8192;

@@ -65,6 +65,9 @@ void check_request(const GenerationRequest& request, const TokenStream& stream,
               " tokens; at most max_seq - 1 = " + std::to_string(target.max_seq() - 1) + " fit");
   check_vocabulary(request.prompt, target);
   check_vocabulary(request.stop_token_ids, target);
+  require(request.min_tokens <= request.max_tokens,
+          "min_tokens " + std::to_string(request.min_tokens) + " is more than max_tokens " +
+              std::to_string(request.max_tokens));
   for (const auto& bias : request.sampling.logit_bias) {
     check_vocabulary({&bias.first, 1}, target);
   }

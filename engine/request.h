@@ -45,12 +45,15 @@ struct SpeculationParams {
 struct GenerationRequest {
   std::vector<TokenId> prompt;  ///< Not empty, every id in range: the engine refuses otherwise.
   std::size_t max_tokens = 16;  ///< Also cut where the context ends.
+  /// Before so many tokens are out, no token that would end the text can be chosen, and no stop
+  /// string is looked for.
+  std::size_t min_tokens = 0;
   SamplingParams sampling;
   SpeculationParams speculation;
   std::vector<std::string> stop;  ///< Byte strings; the earliest match ends the text before it.
   std::vector<TokenId> stop_token_ids;
   bool ignore_eos = false;
-  std::optional<std::size_t> logprobs;  ///< Alternatives to report with each token, 0 … 5.
+  std::optional<std::size_t> logprobs;  ///< Alternatives to report with each token, 0 … 20.
   bool prompt_logprobs = false;         ///< The same for the prompt (echo).
   std::optional<Clock::time_point> deadline;
 };
@@ -68,9 +71,21 @@ class TopLogprobs {
   [[nodiscard]] const TokenLogprob* begin() const { return entries_.data(); }
   [[nodiscard]] const TokenLogprob* end() const { return entries_.data() + size_; }
   [[nodiscard]] const TokenLogprob& operator[](std::size_t i) const { return entries_[i]; }
+  [[nodiscard]] TokenLogprob* begin() { return entries_.data(); }
+  [[nodiscard]] TokenLogprob* end() { return entries_.data() + size_; }
   void clear() { size_ = 0; }
-  /// Precondition: size() < capacity().
-  void push_back(TokenLogprob entry) { entries_[size_++] = entry; }
+  /// Puts `entry` in its place by falling logprob, behind equal ones, and keeps the first `most`.
+  /// Precondition: 0 < most <= capacity(), the same in every call since clear().
+  void insert(TokenLogprob entry, std::size_t most) {
+    if (size_ == most && !(entry.logprob > entries_[size_ - 1].logprob)) {
+      return;
+    }
+    std::size_t place = size_ < most ? size_++ : size_ - 1;
+    for (; place > 0 && entry.logprob > entries_[place - 1].logprob; --place) {
+      entries_[place] = entries_[place - 1];
+    }
+    entries_[place] = entry;
+  }
 
  private:
   std::array<TokenLogprob, limits::kTopLogprobsMax> entries_{};
@@ -145,9 +160,9 @@ struct FinishEvent {
   FinishReason reason = FinishReason::kLength;
   std::size_t text_bytes = 0;  ///< The output's length in bytes: what a stop string cut is gone.
   std::string stop_sequence;   ///< The stop string that matched, if one did.
-  std::optional<TokenId> stop_token;
-  std::string error;           ///< For kError: safe to show to the client.
-  bool out_of_memory = false;  ///< For kError: for want of memory; the same may work later.
+  std::optional<TokenId> stop_token;  ///< The one of stop_token_ids that was chosen, if one was.
+  std::string error;                  ///< For kError: safe to show to the client.
+  bool out_of_memory = false;         ///< For kError: for want of memory; the same may work later.
   GenerationStats stats;
 };
 

@@ -41,8 +41,12 @@ Sampler::Sampler(std::size_t vocab_size)
   candidates_.reserve(vocab_size);
 }
 
-void Sampler::reset(const SamplingParams& params, std::span<const TokenId> prompt) {
+void Sampler::reset(const SamplingParams& params, std::span<const TokenId> prompt,
+                    std::size_t min_tokens, std::span<const TokenId> ends) {
   params_ = params;
+  output_size_ = 0;
+  min_tokens_ = min_tokens;
+  ends_.assign(ends.begin(), ends.end());
   penalties_ = params.repetition_penalty != 1.0F || params.presence_penalty != 0.0F ||
                params.frequency_penalty != 0.0F;
   std::fill(output_counts_.begin(), output_counts_.end(), 0U);
@@ -52,29 +56,48 @@ void Sampler::reset(const SamplingParams& params, std::span<const TokenId> promp
   }
 }
 
-void Sampler::push(TokenId token) { ++output_counts_[static_cast<std::size_t>(token)]; }
-void Sampler::pop(TokenId token) { --output_counts_[static_cast<std::size_t>(token)]; }
+void Sampler::push(TokenId token) {
+  ++output_counts_[static_cast<std::size_t>(token)];
+  ++output_size_;
+}
+
+void Sampler::pop(TokenId token) {
+  --output_counts_[static_cast<std::size_t>(token)];
+  --output_size_;
+}
+
+void Sampler::penalise(Candidate& candidate) const {
+  const auto id = static_cast<std::size_t>(candidate.token);
+  const std::uint32_t count = output_counts_[id];
+  if (count > 0 || in_prompt_[id] != 0) {
+    const double penalty = params_.repetition_penalty;
+    candidate.score = candidate.score > 0.0 ? candidate.score / penalty : candidate.score * penalty;
+  }
+  if (count > 0) {
+    candidate.score -= static_cast<double>(params_.presence_penalty) +
+                       static_cast<double>(params_.frequency_penalty) * count;
+  }
+}
 
 void Sampler::collect_scores(std::span<const float> logits) {
   candidates_.clear();
   for (std::size_t i = 0; i < vocab_size_; ++i) {
-    double score = logits[i];
-    if (penalties_) {
-      const std::uint32_t count = output_counts_[i];
-      if (count > 0 || in_prompt_[i] != 0) {
-        const double penalty = params_.repetition_penalty;
-        score = score > 0.0 ? score / penalty : score * penalty;
-      }
-      if (count > 0) {
-        score -= static_cast<double>(params_.presence_penalty) +
-                 static_cast<double>(params_.frequency_penalty) * count;
-      }
-    }
-    candidates_.push_back({score, static_cast<TokenId>(i)});
+    candidates_.push_back({static_cast<double>(logits[i]), static_cast<TokenId>(i)});
   }
   for (const auto& [token, bias] : params_.logit_bias) {
     candidates_[static_cast<std::size_t>(token)].score += static_cast<double>(bias);
   }
+  if (penalties_) {
+    for (Candidate& candidate : candidates_) {
+      penalise(candidate);
+    }
+  }
+  if (output_size_ < min_tokens_) {
+    for (const TokenId end : ends_) {
+      candidates_[static_cast<std::size_t>(end)].score = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+  // What is not a number is no candidate: neither those of a broken model nor the ends above.
   std::erase_if(candidates_, [](const Candidate& c) { return std::isnan(c.score); });
 }
 
@@ -170,18 +193,12 @@ void token_logprobs(std::span<const float> logits, TokenId token, std::size_t to
   };
   *logprob = log_of(static_cast<std::size_t>(token));
   top_logprobs->clear();
-  // Selection by repeated scan: there are few.
-  for (std::size_t n = 0; n < std::min({top, logits.size(), top_logprobs->capacity()}); ++n) {
-    std::size_t best = logits.size();
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-      const bool taken =
-          std::any_of(top_logprobs->begin(), top_logprobs->end(),
-                      [&](const TokenLogprob& t) { return t.token == static_cast<TokenId>(i); });
-      if (!taken && (best == logits.size() || logits[i] > logits[best])) {
-        best = i;
-      }
-    }
-    top_logprobs->push_back({static_cast<TokenId>(best), log_of(best)});
+  const std::size_t wanted = std::min({top, logits.size(), TopLogprobs::capacity()});
+  for (std::size_t i = 0; i < logits.size() && wanted > 0; ++i) {
+    top_logprobs->insert({static_cast<TokenId>(i), logits[i]}, wanted);
+  }
+  for (TokenLogprob& entry : *top_logprobs) {
+    entry.logprob = log_of(static_cast<std::size_t>(entry.token));
   }
 }
 

@@ -25,11 +25,14 @@ class Sampler {
  public:
   explicit Sampler(std::size_t vocab_size);
 
-  /// Starts a new sequence over `prompt`.
-  void reset(const SamplingParams& params, std::span<const TokenId> prompt);
+  /// Starts a new sequence over `prompt`. None of `ends` can be chosen before the output has
+  /// `min_tokens` tokens; each is in range.
+  void reset(const SamplingParams& params, std::span<const TokenId> prompt,
+             std::size_t min_tokens = 0, std::span<const TokenId> ends = {});
 
   /// The token for absolute position `position`, given that the tokens pushed so far precede it.
-  /// Returns -1 if no logit is a number: a broken model, which the caller must report.
+  /// Returns -1 if no logit of a token that may be chosen is a number: a broken model, which the
+  /// caller must report.
   [[nodiscard]] TokenId choose(std::span<const float> logits, std::size_t position);
 
   /// Adds a token to the output's history, or takes back the last one (for proposals).
@@ -37,20 +40,24 @@ class Sampler {
   void pop(TokenId token);
 
  private:
-  void collect_scores(std::span<const float> logits);
-  void filter();
-
   struct Candidate {
     double score;  ///< Logit after bias and penalties, over the temperature.
     TokenId token;
   };
+
+  void penalise(Candidate& candidate) const;
+  void collect_scores(std::span<const float> logits);
+  void filter();
 
   std::size_t vocab_size_;
   SamplingParams params_;
   bool penalties_ = false;
   std::vector<std::uint32_t> output_counts_;  ///< [vocab]
   std::vector<std::uint8_t> in_prompt_;       ///< [vocab]
-  std::vector<Candidate> candidates_;         ///< Capacity [vocab].
+  std::size_t output_size_ = 0;
+  std::size_t min_tokens_ = 0;
+  std::vector<TokenId> ends_;          ///< Not to be chosen before min_tokens_.
+  std::vector<Candidate> candidates_;  ///< Capacity [vocab].
 };
 
 /// Fills `token`'s natural-log probability and the `top` most probable tokens under

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,7 @@ namespace {
 
 // Far enough above 0 that no temperature up to 2 samples anything else.
 constexpr float kCertainLogit = 200.0F;
+constexpr float kNoNumber = std::numeric_limits<float>::quiet_NaN();
 
 class ScriptedState final : public SequenceState {
  public:
@@ -85,8 +87,11 @@ class ScriptedModel final : public CausalModel {
         const bool wanted = item.logit_rows == LogitRows::kAll ||
                             (item.logit_rows == LogitRows::kLast && t + 1 == item.tokens.size());
         if (wanted) {
-          std::fill(logits, logits + options_.vocab_size, 0.0F);
-          logits[next_(state.history())] = kCertainLogit;
+          const TokenId next = next_(state.history());
+          std::fill(logits, logits + options_.vocab_size, next < 0 ? kNoNumber : 0.0F);
+          if (next >= 0) {
+            logits[next] = kCertainLogit;
+          }
           logits += options_.vocab_size;
         }
       }

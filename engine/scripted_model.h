@@ -11,7 +11,8 @@
 
 namespace spel::engine {
 
-/// Chooses the next token from everything fed so far.
+/// Chooses the next token from everything fed so far. -1: the logits are no numbers, as those of a
+/// broken model.
 using NextToken = std::function<TokenId(std::span<const TokenId> history)>;
 
 struct ScriptedModelOptions {

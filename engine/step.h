@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
@@ -74,6 +76,11 @@ class Stepper {
   void record_prompt_logprobs(Sequence& sequence, const float* chunk_logits);
   bool emit(Sequence& sequence, TokenId token, std::int32_t draft_position,
             std::span<const float> logits);
+  /// The tokens that end `request`'s text when they are chosen.
+  [[nodiscard]] std::vector<TokenId> end_tokens(const GenerationRequest& request) const;
+  /// The stop string that the last token's bytes complete, if it may end the text yet.
+  [[nodiscard]] static std::optional<StopMatcher::Match> find_stop(Sequence& sequence,
+                                                                   std::string_view bytes);
   void finish(Sequence& sequence);
   void record_round(Sequence& sequence, std::size_t accepted, std::size_t discarded);
   void keep_prompt(Sequence& sequence);

@@ -7,6 +7,14 @@
 
 namespace spel::engine {
 
+std::vector<TokenId> Stepper::end_tokens(const GenerationRequest& request) const {
+  std::vector<TokenId> ends = request.stop_token_ids;
+  if (!request.ignore_eos && tokenizer_.eos()) {
+    ends.push_back(*tokenizer_.eos());
+  }
+  return ends;
+}
+
 void Stepper::start(Sequence& sequence, GenerationRequest request,
                     std::shared_ptr<TokenStream> stream, Clock::time_point submitted_at) {
   sequence.request = std::move(request);
@@ -17,7 +25,7 @@ void Stepper::start(Sequence& sequence, GenerationRequest request,
   sequence.last_token_at = sequence.started_at;
   const GenerationRequest& r = sequence.request;
   sequence.tokens.assign(r.prompt.begin(), r.prompt.end());
-  sequence.sampler.reset(r.sampling, r.prompt);
+  sequence.sampler.reset(r.sampling, r.prompt, r.min_tokens, end_tokens(r));
   sequence.stops.emplace(r.stop);
   sequence.max_output = std::min(r.max_tokens, target_.max_seq() - r.prompt.size());
   sequence.output_bytes = 0;
@@ -224,10 +232,12 @@ bool Stepper::emit(Sequence& sequence, TokenId token, std::int32_t draft_positio
   if (is_eos || is_stop_token) {
     // Counted as generated, not shown: its bytes stay behind the end of the text.
     ending.reason = FinishReason::kStop;
-    ending.stop_token = token;
+    if (!is_eos) {
+      ending.stop_token = token;
+    }
     ending.text_bytes = sequence.stops->total_bytes();
     event.held_bytes = sequence.stops->held_bytes() + bytes.size();
-  } else if (const auto match = sequence.stops->feed(bytes)) {
+  } else if (const auto match = find_stop(sequence, bytes)) {
     ending.reason = FinishReason::kStop;
     ending.stop_sequence = request.stop[match->stop];
     ending.text_bytes = match->text_bytes;
@@ -241,6 +251,14 @@ bool Stepper::emit(Sequence& sequence, TokenId token, std::int32_t draft_positio
   sequence.output_bytes += bytes.size();
   sequence.stream->push(event);
   return ended;
+}
+
+std::optional<StopMatcher::Match> Stepper::find_stop(Sequence& sequence, std::string_view bytes) {
+  if (sequence.emitted() <= sequence.request.min_tokens) {
+    sequence.stops->pass(bytes);
+    return std::nullopt;
+  }
+  return sequence.stops->feed(bytes);
 }
 
 void Stepper::record_round(Sequence& sequence, std::size_t accepted, std::size_t discarded) {

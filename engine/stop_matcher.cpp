@@ -17,11 +17,7 @@ std::optional<StopMatcher::Match> StopMatcher::feed(std::string_view bytes) {
     return std::nullopt;
   }
   for (const char byte : bytes) {
-    if (tail_.size() >= 2 * longest_) {
-      tail_.erase(0, longest_);
-    }
-    tail_.push_back(byte);
-    ++total_;
+    append(byte);
     std::optional<Match> match;
     std::size_t match_size = 0;
     for (std::size_t i = 0; i < stops_.size(); ++i) {
@@ -35,6 +31,24 @@ std::optional<StopMatcher::Match> StopMatcher::feed(std::string_view bytes) {
     }
   }
   return std::nullopt;
+}
+
+void StopMatcher::pass(std::string_view bytes) {
+  if (longest_ == 0) {
+    total_ += bytes.size();
+    return;
+  }
+  for (const char byte : bytes) {
+    append(byte);
+  }
+}
+
+void StopMatcher::append(char byte) {
+  if (tail_.size() >= 2 * longest_) {
+    tail_.erase(0, longest_);
+  }
+  tail_.push_back(byte);
+  ++total_;
 }
 
 std::size_t StopMatcher::held_bytes() const {

@@ -25,11 +25,17 @@ class StopMatcher {
   /// Returns the match that these bytes complete, if any. Not to be called again after a match.
   [[nodiscard]] std::optional<Match> feed(std::string_view bytes);
 
+  /// The same, but what these bytes complete is part of the text: min_tokens asks for that. A stop
+  /// string that begins in them and is completed by a later feed() still counts.
+  void pass(std::string_view bytes);
+
   /// Bytes at the end of the text so far that are a proper prefix of some stop string.
   [[nodiscard]] std::size_t held_bytes() const;
   [[nodiscard]] std::size_t total_bytes() const noexcept { return total_; }
 
  private:
+  void append(char byte);
+
   std::vector<std::string> stops_;
   std::string tail_;  ///< The last bytes of the text, as many as the longest stop string.
   std::size_t longest_ = 0;

@@ -8,6 +8,10 @@ namespace {
 
 constexpr std::size_t kUncountedEvents = 2;  // A PromptEvent and a FinishEvent.
 
+// The places of a stream are as large as its largest event: alternatives kept in place cost
+// nothing.
+static_assert(sizeof(TokenEvent) <= sizeof(FinishEvent));
+
 }  // namespace
 
 TokenStream::TokenStream(std::size_t capacity, std::function<void()> on_ready)

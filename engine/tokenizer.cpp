@@ -36,9 +36,9 @@ class AsciiTokenizer final : public Tokenizer {
       if (code >= kAsciiTokens) {
         std::array<char, 8> hex{};
         std::snprintf(hex.data(), hex.size(), "0x%02X", code);
-        throw Error(ErrorCode::kInvalidArgument,
-                    "the byte " + std::string(hex.data()) + " at offset " + std::to_string(i) +
-                        " has no token: this model reads ASCII (codes 0 to 127) only");
+        throw NoTokenError(i, "the byte " + std::string(hex.data()) + " at offset " +
+                                  std::to_string(i) +
+                                  " has no token: this model reads ASCII (codes 0 to 127) only");
       }
       tokens.push_back(static_cast<TokenId>(code));
     }
@@ -77,8 +77,7 @@ class ListTokenizer final : public Tokenizer {
         }
       }
       if (best_length == 0) {
-        throw Error(ErrorCode::kInvalidArgument,
-                    "the text at byte offset " + std::to_string(at) + " has no token");
+        throw NoTokenError(at, "the text at byte offset " + std::to_string(at) + " has no token");
       }
       ids.push_back(best);
       at += best_length;

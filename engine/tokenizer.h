@@ -8,9 +8,23 @@
 #include <string_view>
 #include <vector>
 
+#include "config/base/error.h"
 #include "engine/types.h"
 
 namespace spel::engine {
+
+/// A text has a character without a token.
+class NoTokenError : public Error {
+ public:
+  NoTokenError(std::size_t offset, const std::string& message)
+      : Error(ErrorCode::kInvalidArgument, message), offset_(offset) {}
+
+  /// Of the character's first byte.
+  [[nodiscard]] std::size_t offset() const noexcept { return offset_; }
+
+ private:
+  std::size_t offset_;
+};
 
 /// Immutable, safe from any thread.
 class Tokenizer {
@@ -18,8 +32,7 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   [[nodiscard]] virtual std::size_t vocab_size() const = 0;
-  /// Throws Error(kInvalidArgument) naming the byte offset of the first character that has no
-  /// token.
+  /// Throws NoTokenError for the first character that has no token.
   [[nodiscard]] virtual std::vector<TokenId> encode(std::string_view text) const = 0;
   /// The bytes of one token, possibly part of a UTF-8 character; none for an id that is not one.
   [[nodiscard]] virtual std::string_view bytes(TokenId token) const = 0;

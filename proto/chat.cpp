@@ -31,9 +31,12 @@ Role read_role(Fields& fields) {
   fields.fail("role", R"(must be "system", "developer", "user" or "assistant".)", "invalid_value");
 }
 
-std::string read_content(Fields& fields) {
+std::string read_content(Fields& fields, Role role) {
   const json* content = fields.find("content");
   if (content == nullptr) {
+    if (role == Role::kAssistant) {
+      return {};  // What a turn without text looks like when it is sent back.
+    }
     fields.fail("content", "is required.", "missing_parameter");
   }
   if (content->is_string()) {
@@ -56,9 +59,28 @@ std::string read_content(Fields& fields) {
     if (!piece) {
       members.fail("text", "is required.", "missing_parameter");
     }
+    members.ignore({"annotations", "cache_control"});
+    members.refuse_unknown();
     text += *piece;
   }
   return text;
+}
+
+ChatMessage read_message(Fields& fields) {
+  for (const std::string_view name :
+       {"tool_calls", "tool_call_id", "function_call", "audio", "refusal", "prefix", "partial"}) {
+    const json* value = fields.find(name);
+    if (value != nullptr && !asks_for_nothing(*value)) {
+      fields.fail(name, "is not supported by this server.", "unsupported_parameter");
+    }
+  }
+  ChatMessage message;
+  message.role = read_role(fields);
+  message.content = read_content(fields, message.role);
+  // The template has no place for a name; the others come back with an assistant's earlier turn.
+  fields.ignore({"name", "annotations", "reasoning", "reasoning_content", "cache_control"});
+  fields.refuse_unknown();
+  return message;
 }
 
 std::vector<ChatMessage> read_messages(Fields& fields) {
@@ -79,28 +101,9 @@ std::vector<ChatMessage> read_messages(Fields& fields) {
       refuse(param, "must be an object with \"role\" and \"content\".");
     }
     Fields members(element, param + ".");
-    for (const std::string_view name : {"tool_calls", "function_call"}) {
-      const json* calls = members.find(name);
-      if (calls != nullptr && !calls->empty()) {
-        members.fail(name, "is not supported by this server.", "unsupported_parameter");
-      }
-    }
-    ChatMessage message;
-    message.role = read_role(members);
-    message.content = read_content(members);
-    messages.push_back(std::move(message));
+    messages.push_back(read_message(members));
   }
   return messages;
-}
-
-/// max_completion_tokens is the newer name of max_tokens.
-std::optional<std::size_t> read_max_tokens(Fields& fields) {
-  const auto older = fields.count("max_tokens", 0, kMaxTokensMax);
-  const auto newer = fields.count("max_completion_tokens", 0, kMaxTokensMax);
-  if (older && newer && *older != *newer) {
-    fields.fail("max_completion_tokens", "contradicts \"max_tokens\".", "invalid_value");
-  }
-  return newer ? newer : older;
 }
 
 /// Chat asks in two fields for what completions ask in one.
@@ -111,6 +114,20 @@ std::optional<std::size_t> read_logprobs(Fields& fields) {
     fields.fail("top_logprobs", "is only allowed with \"logprobs\": true.", "invalid_value");
   }
   return wanted ? std::optional(top.value_or(0)) : std::nullopt;
+}
+
+/// Where the prompt stops: vLLM's and transformers' two switches.
+PromptEnd read_end(Fields& fields) {
+  const auto turn = fields.boolean("add_generation_prompt");
+  if (!fields.boolean("continue_final_message").value_or(false)) {
+    return turn.value_or(true) ? PromptEnd::kAssistantTurn : PromptEnd::kAfterMessages;
+  }
+  if (turn.value_or(false)) {
+    fields.fail("continue_final_message",
+                R"(contradicts "add_generation_prompt": the last message is open or it is not.)",
+                "invalid_value");
+  }
+  return PromptEnd::kInLastMessage;
 }
 
 }  // namespace
@@ -136,12 +153,13 @@ ChatRequest parse_chat_request(std::string_view body, const JsonLimits& limits) 
   request.messages = read_messages(fields);
   request.options.max_tokens = read_max_tokens(fields);
   request.options.logprobs = read_logprobs(fields);
-  read_generation_options(fields, request.options);
+  request.end = read_end(fields);
+  read_generation_options(fields, Endpoints::kChat, request.options);
   request.options.unknown_fields += fields.unknown();
   return request;
 }
 
-std::string plain_chat_prompt(const std::vector<ChatMessage>& messages) {
+std::string plain_chat_prompt(const std::vector<ChatMessage>& messages, PromptEnd end) {
   std::string prompt;
   for (const auto& message : messages) {
     prompt += role_name(message.role);
@@ -149,9 +167,19 @@ std::string plain_chat_prompt(const std::vector<ChatMessage>& messages) {
     prompt += message.content;
     prompt += '\n';
   }
-  prompt += role_name(Role::kAssistant);
-  prompt += ':';
+  if (end == PromptEnd::kInLastMessage) {
+    prompt.pop_back();
+  } else if (end == PromptEnd::kAssistantTurn) {
+    prompt += role_name(Role::kAssistant);
+    prompt += ':';
+  }
   return prompt;
+}
+
+std::string_view plain_chat_template() {
+  return "{% for message in messages %}{{ message['role'] + ': ' + message['content'] }}"
+         "{% if not (loop.last and continue_final_message) %}{{ '\\n' }}{% endif %}{% endfor %}"
+         "{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}";
 }
 
 std::string_view plain_chat_stop() { return "\nuser:"; }

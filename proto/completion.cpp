@@ -92,10 +92,9 @@ CompletionRequest parse_completion_request(std::string_view body, const JsonLimi
   CompletionRequest request;
   request.prompts = read_prompts(fields);
   request.echo = fields.boolean("echo").value_or(false);
-  request.options.max_tokens =
-      fields.count("max_tokens", 0, kMaxTokensMax).value_or(kMaxTokensDefault);
+  request.options.max_tokens = read_max_tokens(fields).value_or(kMaxTokensDefault);
   request.options.logprobs = fields.count("logprobs", 0, limits::kTopLogprobsMax);
-  read_generation_options(fields, request.options);
+  read_generation_options(fields, Endpoints::kCompletions, request.options);
   request.options.unknown_fields += fields.unknown();
   return request;
 }

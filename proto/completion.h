@@ -16,7 +16,7 @@ namespace spel::proto {
 using Prompt = std::variant<std::string, std::vector<TokenId>>;
 
 struct CompletionRequest {
-  std::vector<Prompt> prompts;  ///< 1 … 16. Choice index = prompt index * n + i.
+  std::vector<Prompt> prompts;  ///< 1 … kPromptsMax. Choice index = prompt index * n + i.
   bool echo = false;            ///< The choice's text begins with the prompt.
   GenerationOptions options;    ///< max_tokens is always set (default 16).
 };

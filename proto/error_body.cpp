@@ -36,9 +36,10 @@ ApiError invalid_request(std::string message, std::string param, std::string cod
 
 ApiError context_overflow(std::size_t n_prompt_tokens, std::size_t n_ctx) {
   ApiError error = make_error(400, "exceed_context_size_error",
-                              "The prompt has " + std::to_string(n_prompt_tokens) +
-                                  " tokens; with one token to generate it must fit a context of " +
-                                  std::to_string(n_ctx) + ".",
+                              // litellm looks for the first words, LangChain for the last one.
+                              "This model's maximum context length is " + std::to_string(n_ctx) +
+                                  " tokens, one to generate included; the prompt has " +
+                                  std::to_string(n_prompt_tokens) + " (context_length_exceeded).",
                               "prompt", "context_length_exceeded");
   error.n_prompt_tokens = n_prompt_tokens;
   error.n_ctx = n_ctx;
@@ -50,7 +51,7 @@ ApiError authentication_error(std::string message) {
 }
 
 ApiError forbidden(std::string message) {
-  return make_error(403, "permission_error", std::move(message));
+  return make_error(403, "permission_error", std::move(message), {}, "forbidden");
 }
 
 ApiError not_found(std::string message, std::string param, std::string code) {
@@ -67,7 +68,8 @@ ApiError method_not_allowed(std::string message) {
 }
 
 ApiError not_supported(std::string message, std::string param) {
-  return make_error(501, "not_supported_error", std::move(message), std::move(param));
+  return make_error(501, "not_supported_error", std::move(message), std::move(param),
+                    "not_supported");
 }
 
 ApiError unavailable(std::string message, std::string code) {

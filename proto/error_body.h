@@ -39,8 +39,9 @@ class RequestError : public std::runtime_error {
 [[nodiscard]] ApiError context_overflow(std::size_t n_prompt_tokens, std::size_t n_ctx);
 [[nodiscard]] ApiError authentication_error(std::string message);  ///< 401
 [[nodiscard]] ApiError forbidden(std::string message);             ///< 403
+/// 404. Never without a code: clients take a 404 that has none for a missing model.
 [[nodiscard]] ApiError not_found(std::string message, std::string param = {},
-                                 std::string code = {});         ///< 404
+                                 std::string code = "not_found");
 [[nodiscard]] ApiError model_not_found(std::string_view model);  ///< 404, code model_not_found
 [[nodiscard]] ApiError method_not_allowed(std::string message);  ///< 405
 [[nodiscard]] ApiError not_supported(std::string message, std::string param = {});  ///< 501

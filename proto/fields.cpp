@@ -40,6 +40,9 @@ std::string plain_number(double value) { return dump_json(json(value)); }
                       param, "invalid_value"));
 }
 
+/// Bytes of a client's name an error repeats.
+constexpr std::size_t kNameShownMax = 64;
+
 /// Whole numbers a double holds exactly.
 constexpr double kExactIntegerMax = 9007199254740992.0;
 
@@ -165,6 +168,32 @@ std::size_t Fields::unknown() const {
     known += object_->contains(name) ? 1U : 0U;
   }
   return object_->size() - known;
+}
+
+void Fields::visit_unasked(const std::function<void(const std::string& name)>& visitor) const {
+  for (const auto& member : object_->items()) {
+    if (!asked_.contains(member.key())) {
+      visitor(member.key());
+    }
+  }
+}
+
+void Fields::ignore(std::initializer_list<std::string_view> names) {
+  asked_.insert(names.begin(), names.end());
+}
+
+void Fields::refuse_unknown() const {
+  visit_unasked([&](const std::string& name) {
+    if (object_->find(name)->is_null()) {
+      return;
+    }
+    std::string known;
+    for (const std::string& each : asked_) {
+      known += (known.empty() ? "" : ", ") + each;
+    }
+    fail(name.substr(0, kNameShownMax),
+         "is not a member this server knows; it knows " + known + ".", "unknown_parameter");
+  });
 }
 
 std::string Fields::param(std::string_view name) const { return prefix_ + std::string(name); }

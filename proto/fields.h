@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
@@ -48,6 +50,13 @@ class Fields {
 
   /// Members nobody asked for.
   [[nodiscard]] std::size_t unknown() const;
+  /// Calls `visitor` with the name of each; it may ask for that one.
+  void visit_unasked(const std::function<void(const std::string& name)>& visitor) const;
+  /// Counts members as asked for whose value changes nothing.
+  void ignore(std::initializer_list<std::string_view> names);
+  /// RequestError (400) about the first member nobody asked for, unless it is null. For objects
+  /// that are this server's own: there a misspelt member would silently change the answer.
+  void refuse_unknown() const;
 
   [[nodiscard]] std::string param(std::string_view name) const;
   /// RequestError (400) about member `name`: "<name> <problem>".

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -10,6 +9,7 @@
 
 #include "config/base/limits.h"
 #include "proto/error_body.h"
+#include "proto/foreign_fields.h"
 #include "proto/generation_fields.h"
 
 namespace spel::proto {
@@ -18,74 +18,15 @@ namespace {
 
 using nlohmann::json;
 
-/// A member other servers act on and we do not. Ignoring it would answer another question than the
-/// one asked, so it is refused unless its value asks for nothing.
-struct Unsupported {
-  std::string_view name;
-  std::string_view neutral;  ///< The value that asks for nothing, as JSON text; empty: see below.
-};
-
-constexpr std::array kUnsupported = {
-    Unsupported{"suffix", ""},
-    Unsupported{"min_tokens", "0"},
-    Unsupported{"include_stop_str_in_output", ""},
-    Unsupported{"use_beam_search", ""},
-    Unsupported{"length_penalty", "1.0"},
-    Unsupported{"repeat_penalty", "1.0"},
-    Unsupported{"n_predict", ""},
-    Unsupported{"n_probs", "0"},
-    Unsupported{"prompt_logprobs", ""},
-    Unsupported{"prompt_embeds", ""},
-    Unsupported{"truncate_prompt_tokens", ""},
-    Unsupported{"allowed_token_ids", ""},
-    Unsupported{"bad_words", ""},
-    Unsupported{"grammar", ""},
-    Unsupported{"json_schema", ""},
-    Unsupported{"structured_outputs", ""},
-    Unsupported{"guided_json", ""},
-    Unsupported{"guided_regex", ""},
-    Unsupported{"guided_choice", ""},
-    Unsupported{"guided_grammar", ""},
-    Unsupported{"regex", ""},
-    Unsupported{"ebnf", ""},
-    Unsupported{"tools", ""},
-    Unsupported{"tool_choice", R"("none")"},
-    Unsupported{"functions", ""},
-    Unsupported{"function_call", R"("none")"},
-    Unsupported{"audio", ""},
-    Unsupported{"prediction", ""},
-    Unsupported{"web_search_options", ""},
-    Unsupported{"lora", ""},
-    Unsupported{"mirostat", "0"},
-    Unsupported{"samplers", ""},
-};
-
-bool asks_for_nothing(const json& value, std::string_view neutral) {
-  if (!neutral.empty()) {
-    return value == json::parse(neutral);
+void read_response_format(Fields& fields) {
+  auto format = fields.object("response_format");
+  if (!format) {
+    return;
   }
-  if (value.is_boolean()) {
-    return !value.get<bool>();
+  if (format->text("type", limits::kModelNameMax) != "text") {
+    fields.fail("response_format", R"(may only be {"type":"text"}.)", "unsupported_parameter");
   }
-  if (value.is_string()) {
-    return value.get_ref<const std::string&>().empty();
-  }
-  return value.is_structured() && value.empty();
-}
-
-void refuse_unsupported(Fields& fields) {
-  for (const auto& [name, neutral] : kUnsupported) {
-    const json* value = fields.find(name);
-    if (value != nullptr && !asks_for_nothing(*value, neutral)) {
-      fields.fail(name, "is not supported by this server.", "unsupported_parameter");
-    }
-  }
-  if (auto format = fields.object("response_format")) {
-    const auto type = format->text("type", limits::kModelNameMax);
-    if (type != "text") {
-      fields.fail("response_format", R"(may only be {"type":"text"}.)", "unsupported_parameter");
-    }
-  }
+  format->refuse_unknown();
 }
 
 /// `value` as the float nearest to it.
@@ -135,9 +76,9 @@ void read_logit_bias(Fields& fields, GenerationOptions& options) {
   for (const auto& [key, value] : bias->items()) {
     TokenId id = -1;
     const auto [end, status] = std::from_chars(key.data(), key.data() + key.size(), id);
-    const bool canonical = key.size() == 1 || (!key.empty() && key.front() != '0');
-    // Only the canonical form: "7" and "07" must not be two biases of one token.
-    if (status != std::errc() || end != key.data() + key.size() || id < 0 || !canonical) {
+    // Only the canonical form: "7", "07" and "-0" must not be several biases of one token.
+    if (status != std::errc() || end != key.data() + key.size() || std::to_string(id) != key ||
+        id < 0) {
       fields.fail("logit_bias", "must have token ids as keys, written as decimal integers.",
                   "invalid_value");
     }
@@ -197,8 +138,12 @@ void read_stream(Fields& fields, GenerationOptions& options) {
   if (!options.stream) {
     fields.fail("stream_options", "is only allowed with \"stream\": true.", "invalid_value");
   }
-  options.stream_options.include_usage = stream_options->boolean("include_usage").value_or(false);
-  options.unknown_fields += stream_options->unknown();
+  StreamOptions& wanted = options.stream_options;
+  wanted.include_usage = stream_options->boolean("include_usage").value_or(false);
+  wanted.continuous_usage =
+      stream_options->boolean("continuous_usage_stats").value_or(false) && wanted.include_usage;
+  stream_options->ignore({"include_obfuscation"});  // Padding against eavesdroppers.
+  stream_options->refuse_unknown();
 }
 
 void read_speculation(Fields& fields, GenerationOptions& options) {
@@ -226,7 +171,7 @@ void read_speculation(Fields& fields, GenerationOptions& options) {
   }
   speculation.alpha_threshold = members->number("alpha_threshold", {.min = 0.0, .max = 1.0});
   speculation.window = members->count("window", 1, limits::kGovernorWindowMax);
-  options.unknown_fields += members->unknown();
+  members->refuse_unknown();
 }
 
 void read_notebank(Fields& fields, GenerationOptions& options) {
@@ -244,7 +189,7 @@ void read_notebank(Fields& fields, GenerationOptions& options) {
   }
   notebank.top = members->count("top", 1, limits::kNoteTopMax).value_or(notebank.top);
   notebank.ranker = read_ranker(*members).value_or(notebank.ranker);
-  options.unknown_fields += members->unknown();
+  members->refuse_unknown();
   options.notebank = std::move(notebank);
 }
 
@@ -278,22 +223,38 @@ bool is_bank_name(std::string_view name) {
          name.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
-void read_generation_options(Fields& fields, GenerationOptions& options) {
+std::optional<std::size_t> read_max_tokens(Fields& fields) {
+  const auto older = fields.count("max_tokens", 0, kMaxTokensMax);
+  const auto newer = fields.count("max_completion_tokens", 0, kMaxTokensMax);
+  if (older && newer && *older != *newer) {
+    fields.fail("max_completion_tokens", "contradicts \"max_tokens\".", "invalid_value");
+  }
+  return newer ? newer : older;
+}
+
+void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptions& options) {
   options.model = fields.text("model", limits::kModelNameMax).value_or("");
-  static_cast<void>(fields.find("user"));  // OpenAI's abuse tracking: nothing to do here.
   read_stream(fields, options);
   options.n = fields.count("n", 1, limits::kChoicesMax).value_or(1);
   if (const auto best_of = fields.count("best_of", 1, limits::kChoicesMax);
       best_of && *best_of != options.n) {
     fields.fail("best_of", "is only supported when it equals \"n\".", "unsupported_parameter");
   }
+  options.min_tokens = fields.count("min_tokens", 0, kMaxTokensMax).value_or(0);
+  if (options.max_tokens && options.min_tokens > *options.max_tokens) {
+    fields.fail("min_tokens",
+                "must not be more than \"max_tokens\", which is " +
+                    std::to_string(*options.max_tokens) + ".",
+                "invalid_value");
+  }
   read_sampling(fields, options);
   read_logit_bias(fields, options);
   read_stops(fields, options);
   options.return_token_ids = fields.boolean("return_token_ids").value_or(false);
+  read_response_format(fields);
   read_speculation(fields, options);
   read_notebank(fields, options);
-  refuse_unsupported(fields);
+  refuse_foreign_fields(fields, endpoint);
 }
 
 std::optional<Ranker> read_ranker(Fields& fields) {

@@ -43,6 +43,7 @@ struct NoteBankOptions {
 
 struct StreamOptions {
   bool include_usage = false;
+  bool continuous_usage = false;  ///< Every chunk says the usage so far; only with the above.
 };
 
 /// Every number is finite and inside the documented range. Token ids are >= 0; whether they are in
@@ -50,8 +51,9 @@ struct StreamOptions {
 struct GenerationOptions {
   std::string model;                      ///< Empty: not named, the resident model is meant.
   std::optional<std::size_t> max_tokens;  ///< Absent (chat only): the server's bound.
-  float temperature = 1.0F;               ///< [0, 2]; 0: argmax.
-  std::int32_t top_k = 0;                 ///< 0: off.
+  std::size_t min_tokens = 0;  ///< At most max_tokens; before them, nothing ends the text.
+  float temperature = 1.0F;    ///< [0, 2]; 0: argmax.
+  std::int32_t top_k = 0;      ///< 0: off.
   /// (0, 1]. A client's top_p of 0 keeps only the most likely token: it arrives as top_k = 1.
   float top_p = 1.0F;
   float min_p = 0.0F;               ///< [0, 1]
@@ -64,7 +66,7 @@ struct GenerationOptions {
   std::vector<TokenId> stop_token_ids;
   bool ignore_eos = false;
   std::size_t n = 1;                    ///< Choices for each prompt.
-  std::optional<std::size_t> logprobs;  ///< Alternatives beside each token, 0 … 5.
+  std::optional<std::size_t> logprobs;  ///< Alternatives beside each token, 0 … 20.
   bool stream = false;
   StreamOptions stream_options;
   bool return_token_ids = false;

@@ -9,13 +9,17 @@
 #include <vector>
 
 #include "proto/fields.h"
+#include "proto/foreign_fields.h"
 #include "proto/generation.h"
 
 namespace spel::proto {
 
-/// Fills `options` from the members both endpoints know, max_tokens and logprobs apart, and refuses
-/// those that name something this server does not do.
-void read_generation_options(Fields& fields, GenerationOptions& options);
+/// "max_tokens", or its newer name "max_completion_tokens".
+[[nodiscard]] std::optional<std::size_t> read_max_tokens(Fields& fields);
+
+/// Fills `options` from the members both endpoints know, and refuses those that ask for something
+/// this server does not do. After everything else has been read, max_tokens and logprobs included.
+void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptions& options);
 
 /// The ranker of this name; nothing for an unknown one.
 [[nodiscard]] std::optional<Ranker> ranker_of(std::string_view name);

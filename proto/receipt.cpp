@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 namespace spel::proto {
 
@@ -78,10 +79,14 @@ void add(Receipt& total, const Receipt& part, bool new_prompt) {
 }
 
 ordered_json usage_json(const Receipt& receipt) {
+  ordered_json prompt_details = {{"cached_tokens", receipt.cached_tokens}};
+  if (receipt.normalized_characters > 0) {
+    prompt_details["normalized_characters"] = receipt.normalized_characters;
+  }
   return {{"prompt_tokens", receipt.prompt_tokens},
           {"completion_tokens", receipt.completion_tokens},
           {"total_tokens", receipt.prompt_tokens + receipt.completion_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", receipt.cached_tokens}}},
+          {"prompt_tokens_details", std::move(prompt_details)},
           {"completion_tokens_details",
            {{"accepted_prediction_tokens", receipt.accepted},
             {"rejected_prediction_tokens",

@@ -28,6 +28,7 @@ struct ReplayReport {
 struct Receipt {
   std::size_t prompt_tokens = 0;
   std::size_t cached_tokens = 0;
+  std::size_t normalized_characters = 0;  ///< Of the prompts, replaced before they were read.
   std::size_t completion_tokens = 0;
   double prompt_seconds = 0.0;  ///< Leaving the queue to the first token.
   double decode_seconds = 0.0;  ///< First token to last.

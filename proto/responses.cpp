@@ -29,12 +29,19 @@ ordered_json finish_reason_json(const Choice& choice) {
   return *choice.finish_reason == FinishReason::kStop ? "stop" : "length";
 }
 
+/// vLLM's: the string, or the token id, or null for the end the model itself chose.
+ordered_json stop_reason_json(const Choice& choice) {
+  if (choice.stop_token) {
+    return *choice.stop_token;
+  }
+  return choice.stop_reason.empty() ? ordered_json(nullptr) : ordered_json(choice.stop_reason);
+}
+
 /// The members completions and chat share, after their own.
 void add_choice_tail(ordered_json& json, const Choice& choice) {
   json["finish_reason"] = finish_reason_json(choice);
   if (choice.finish_reason) {
-    json["stop_reason"] =
-        choice.stop_reason.empty() ? ordered_json(nullptr) : ordered_json(choice.stop_reason);
+    json["stop_reason"] = stop_reason_json(choice);
   }
   if (choice.with_token_ids) {
     ordered_json ids = ordered_json::array();
@@ -84,6 +91,10 @@ std::string finish_chunk(ordered_json body, ordered_json choices, const ChunkTai
   body["choices"] = std::move(choices);
   if (tail.receipt != nullptr) {
     add_receipt(body, *tail.receipt);
+  } else if (tail.usage) {
+    body["usage"] = {{"prompt_tokens", tail.usage->prompt_tokens},
+                     {"completion_tokens", tail.usage->completion_tokens},
+                     {"total_tokens", tail.usage->prompt_tokens + tail.usage->completion_tokens}};
   } else if (tail.usage_null) {
     body["usage"] = nullptr;
   }

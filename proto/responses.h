@@ -43,7 +43,8 @@ struct Choice {
   std::size_t index = 0;
   std::string text;
   std::optional<FinishReason> finish_reason;
-  std::string stop_reason;  ///< The stop string that matched, if one did.
+  std::string stop_reason;            ///< The stop string that matched, if one did …
+  std::optional<TokenId> stop_token;  ///< … or the one of stop_token_ids.
   /// The tokens of `text`, in order; used for the three members below when those are asked for.
   std::vector<TokenReport> tokens;
   bool with_logprobs = false;   ///< "logprobs" is an object; otherwise null.
@@ -52,10 +53,17 @@ struct Choice {
   std::vector<std::int32_t> draft_positions;
 };
 
+/// Tokens of the whole request when a chunk is written.
+struct UsageSoFar {
+  std::size_t prompt_tokens = 0;
+  std::size_t completion_tokens = 0;
+};
+
 /// What a chunk carries beside its choice.
 struct ChunkTail {
-  bool usage_null = false;           ///< include_usage was asked for: other chunks say null.
-  const Receipt* receipt = nullptr;  ///< On the last data chunk.
+  bool usage_null = false;            ///< include_usage was asked for: other chunks say null …
+  std::optional<UsageSoFar> usage{};  ///< … or, if asked, this.
+  const Receipt* receipt = nullptr;   ///< On the last data chunk.
 };
 
 [[nodiscard]] std::string completion_response(const ResponseHead& head,

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "config/base/utf8.h"
+
 namespace spel::proto {
 
 /// Not thread-safe; one for each choice. The pieces of all calls joined are to_valid_utf8() of the
@@ -40,9 +42,9 @@ class TextAssembler {
   std::size_t last_token_offset_ = 0;
 };
 
+using spel::is_valid_utf8;
 /// `bytes` with each maximal invalid part replaced by U+FFFD.
 [[nodiscard]] std::string to_valid_utf8(std::string_view bytes);
-[[nodiscard]] bool is_valid_utf8(std::string_view bytes) noexcept;
 /// Code points of valid UTF-8.
 [[nodiscard]] std::size_t count_code_points(std::string_view text) noexcept;
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "proto/chat.h"
 #include "proto/fields.h"
 #include "proto/generation_fields.h"
 #include "proto/text_assembler.h"
@@ -26,7 +27,9 @@ TokenizeRequest parse_tokenize_request(std::string_view body, const JsonLimits& 
   TokenizeRequest request;
   request.content = content ? std::move(*content) : std::move(*prompt);
   static_cast<void>(fields.find("model"));  // There is only one.
+  // llama.cpp's name, and vLLM's, whose default of true makes no difference to a model without any.
   request.add_special = fields.boolean("add_special").value_or(false);
+  request.add_special = fields.boolean("add_special_tokens").value_or(request.add_special);
   request.with_pieces = fields.boolean("with_pieces").value_or(false);
   request.unknown_fields = fields.unknown();
   return request;
@@ -74,6 +77,21 @@ std::string tokenize_response(const std::vector<TokenPiece>& tokens, bool with_p
   }
   return dump_json(ordered_json{
       {"tokens", std::move(list)}, {"count", tokens.size()}, {"max_model_len", max_seq}});
+}
+
+std::string tokenizer_info_response(const TokenizerInfo& info) {
+  const auto token = [](const std::optional<std::string>& bytes) {
+    return bytes ? ordered_json(to_valid_utf8(*bytes)) : ordered_json(nullptr);
+  };
+  return dump_json(ordered_json{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                {"model_max_length", info.max_seq},
+                                {"vocab_size", info.vocab_size},
+                                {"bos_token", token(info.bos)},
+                                {"eos_token", token(info.eos)},
+                                {"pad_token", nullptr},
+                                {"unk_token", nullptr},
+                                {"clean_up_tokenization_spaces", false},
+                                {"chat_template", plain_chat_template()}});
 }
 
 std::string detokenize_response(std::string_view bytes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,16 @@ struct TokenPiece {
 /// and a piece that is not valid UTF-8 is an array of byte values.
 [[nodiscard]] std::string tokenize_response(const std::vector<TokenPiece>& tokens, bool with_pieces,
                                             std::size_t max_seq);
+/// GET /tokenizer_info.
+struct TokenizerInfo {
+  std::size_t max_seq = 0;
+  std::size_t vocab_size = 0;
+  std::optional<std::string> bos;  ///< The token's bytes.
+  std::optional<std::string> eos;
+};
+/// vLLM's shape: the members of a tokenizer_config.json, with the chat template.
+[[nodiscard]] std::string tokenizer_info_response(const TokenizerInfo& info);
+
 /// {"content":text,"prompt":text}: llama.cpp's name and vLLM's. Invalid UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string detokenize_response(std::string_view bytes);
 

@@ -40,26 +40,42 @@ ChoiceReader::ChoiceReader(std::size_t index, const PlannedChoice& planned,
       with_token_ids_(plan.with_token_ids),
       own_stop_(plan.own_stop),
       text_base_(proto::count_code_points(planned.echo)) {
-  fresh_.text = planned.echo;
-  if (plan.echo && report_tokens_ && !plan.with_logprobs) {
-    // With logprobs the engine reports the prompt's tokens itself.
-    engine::PromptEvent prompt;
-    for (const engine::TokenId token : planned.request.prompt) {
-      prompt.tokens.push_back({token, 0.0F});
-      prompt.top_logprobs.emplace_back();
+  if (plan.echo) {
+    echo_ = planned.echo;
+    if (report_tokens_ && !plan.with_logprobs) {
+      // With logprobs the engine reports the prompt's tokens itself.
+      echo_tokens_ = planned.request.prompt;
     }
-    on_prompt(prompt);
   }
 }
 
 void ChoiceReader::on_event(engine::StreamEvent event) {
   if (auto* token = std::get_if<engine::TokenEvent>(&event)) {
+    show_echo();
     on_token(*token);
   } else if (auto* finish = std::get_if<engine::FinishEvent>(&event)) {
+    if (result_of(finish->reason) == Result::kOk) {
+      show_echo();
+    }
     on_finish(std::move(*finish));
   } else {
     on_prompt(std::get<engine::PromptEvent>(event));
+    show_echo();
   }
+}
+
+// Together with the tokens it consists of, and not before something has come of the request.
+void ChoiceReader::show_echo() {
+  if (!echo_) {
+    return;
+  }
+  fresh_.text = *std::exchange(echo_, std::nullopt);
+  engine::PromptEvent prompt;
+  for (const engine::TokenId token : std::exchange(echo_tokens_, {})) {
+    prompt.tokens.push_back({token, 0.0F});
+    prompt.top_logprobs.emplace_back();
+  }
+  on_prompt(prompt);
 }
 
 proto::TokenReport ChoiceReader::report(engine::TokenId token, std::optional<float> logprob,
@@ -90,6 +106,7 @@ void ChoiceReader::on_prompt(const engine::PromptEvent& event) {
 }
 
 void ChoiceReader::on_token(engine::TokenEvent& event) {
+  ++generated_;
   const proto::TextAssembler::Piece piece =
       assembler_.push(tokenizer_.bytes(event.token), event.held_bytes);
   if (report_tokens_) {
@@ -112,6 +129,7 @@ void ChoiceReader::on_finish(engine::FinishEvent event) {
   if (event.stop_sequence != own_stop_) {
     fresh_.stop_reason = event.stop_sequence;
   }
+  fresh_.stop_token = event.stop_token;
   finish_ = std::move(event);
 }
 
@@ -275,7 +293,17 @@ proto::Receipt CompletionStream::receipt() const {
     proto::add(total, to_receipt(choices_[i].finish()->stats), plan_.choices[i].new_prompt);
   }
   total.replays = plan_.replays;
+  total.normalized_characters = plan_.normalized_characters;
   return total;
+}
+
+proto::UsageSoFar CompletionStream::usage_so_far() const {
+  proto::UsageSoFar usage;
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    usage.prompt_tokens += plan_.choices[i].new_prompt ? plan_.choices[i].request.prompt.size() : 0;
+    usage.completion_tokens += choices_[i].generated();
+  }
+  return usage;
 }
 
 }  // namespace spel::server

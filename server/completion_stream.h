@@ -30,11 +30,14 @@ class ChoiceReader {
   /// What has become showable since the last call; its finish_reason is set when that is all.
   [[nodiscard]] proto::Choice take();
   [[nodiscard]] bool has_output() const noexcept { return !fresh_.text.empty(); }
+  /// Tokens generated so far, those not showable yet included.
+  [[nodiscard]] std::size_t generated() const noexcept { return generated_; }
   [[nodiscard]] const std::optional<engine::FinishEvent>& finish() const noexcept {
     return finish_;
   }
 
  private:
+  void show_echo();
   void on_prompt(const engine::PromptEvent& event);
   void on_token(engine::TokenEvent& event);
   void on_finish(engine::FinishEvent event);
@@ -55,6 +58,9 @@ class ChoiceReader {
     proto::TokenReport report;
     std::int32_t draft_position = -1;
   };
+  std::optional<std::string> echo_;           ///< Until it is shown, with the first event.
+  std::vector<engine::TokenId> echo_tokens_;  ///< To report then, unless the engine does.
+  std::size_t generated_ = 0;
   proto::TextAssembler assembler_;
   std::deque<HeldToken> held_;  ///< Tokens whose text is not shown yet.
   proto::Choice fresh_;
@@ -93,6 +99,7 @@ class CompletionStream {
   [[nodiscard]] const std::optional<proto::ApiError>& error() const noexcept { return error_; }
   /// Once finished.
   [[nodiscard]] proto::Receipt receipt() const;
+  [[nodiscard]] proto::UsageSoFar usage_so_far() const;
 
  private:
   /// Outlives the stream for as long as the engine holds a way to notify it.

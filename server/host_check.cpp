@@ -33,13 +33,14 @@ HostCheck::HostCheck(const std::string& bound, const std::vector<std::string>& a
     names_.insert(bare_name(bound));
   }
   for (const std::string& name : allowed) {
+    any_name_ = any_name_ || name == "*";
     names_.insert(bare_name(name));
   }
 }
 
 bool HostCheck::allows(std::string_view host) const {
   const std::string name = bare_name(host);
-  if (names_.contains(name)) {
+  if (any_name_ || names_.contains(name)) {
     return true;
   }
   if (!any_address_) {

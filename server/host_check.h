@@ -13,7 +13,8 @@ namespace spel::server {
 class HostCheck {
  public:
   /// `bound` is what the server listens on. Bound to every interface, any literal address is
-  /// accepted as well: rebinding needs a name.
+  /// accepted as well: rebinding needs a name. `allowed` with "*" accepts every name, and with it
+  /// every page that points its own name here.
   HostCheck(const std::string& bound, const std::vector<std::string>& allowed);
 
   /// `host` is a Host field or an authority, with or without a port.
@@ -22,6 +23,7 @@ class HostCheck {
  private:
   std::set<std::string, std::less<>> names_;
   bool any_address_ = false;
+  bool any_name_ = false;
 };
 
 }  // namespace spel::server

@@ -34,6 +34,10 @@ const Buckets& request_buckets() {
   return kEdges;
 }
 
+constexpr std::array<const char*, 6> kStatusNames = {"1xx", "2xx", "3xx",
+                                                     "4xx", "5xx", "disconnected"};
+constexpr std::size_t kDisconnected = 5;
+
 /// Negative or not a number would stick in a sum for ever.
 double sane(double seconds) { return std::isfinite(seconds) ? std::max(seconds, 0.0) : 0.0; }
 
@@ -111,21 +115,25 @@ Metrics::Metrics() {
 void Metrics::add_routes(const std::vector<std::string>& routes) {
   auto& requests = BuildCounter()
                        .Name("spel_http_requests_total")
-                       .Help("HTTP requests answered, by route and status class.")
+                       .Help(
+                           "HTTP requests, by route and status class; disconnected: the client "
+                           "left before there was an answer.")
                        .Register(registry_);
   std::vector<std::string> labels = routes;
   labels.emplace_back("none");
   for (const std::string& route : labels) {
     StatusClasses& classes = requests_.emplace_back();
-    for (std::size_t i = 0; i < classes.size(); ++i) {
-      classes[i] = &requests.Add({{"route", route}, {"status", std::to_string(i + 1) + "xx"}});
+    for (std::size_t i = 0; i < kStatusNames.size(); ++i) {
+      classes[i] = &requests.Add({{"route", route}, {"status", kStatusNames[i]}});
     }
   }
 }
 
 void Metrics::count_request(std::size_t route, int status) noexcept {
   const StatusClasses& classes = requests_[std::min(route, requests_.size() - 1)];
-  classes[static_cast<std::size_t>(std::clamp(status / 100, 1, 5) - 1)]->Increment();
+  const std::size_t place =
+      status == 0 ? kDisconnected : static_cast<std::size_t>(std::clamp(status / 100, 1, 5) - 1);
+  classes[place]->Increment();
 }
 
 void Metrics::count_unknown_fields(std::size_t fields) noexcept {

@@ -29,6 +29,7 @@ class Metrics {
   void add_routes(const std::vector<std::string>& routes);
 
   static constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
+  /// `status` 0: the client left before there was an answer.
   void count_request(std::size_t route, int status) noexcept;
 
   void connection_opened() noexcept { connections_->Increment(); }
@@ -58,7 +59,8 @@ class Metrics {
   [[nodiscard]] std::uint64_t requests() const noexcept;
 
  private:
-  using StatusClasses = std::array<prometheus::Counter*, 5>;  ///< 1xx … 5xx
+  /// 1xx … 5xx, and requests whose client left before there was an answer.
+  using StatusClasses = std::array<prometheus::Counter*, 6>;
 
   prometheus::Registry registry_;
   std::vector<StatusClasses> requests_;  ///< By route; the last is for no route.

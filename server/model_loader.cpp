@@ -13,6 +13,7 @@
 #include "engine/model/forward.h"
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
+#include "proto/text_assembler.h"
 
 namespace spel::server {
 namespace {
@@ -108,7 +109,7 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
   const engine::ModelConfig& shape = weights->config;
 
   auto backend = std::make_unique<Backend>();
-  backend->model_id = config.name.empty() ? shape.name : config.name;
+  backend->model_id = proto::to_valid_utf8(config.name.empty() ? shape.name : config.name);
   backend->created = std::chrono::duration_cast<std::chrono::seconds>(
                          std::chrono::system_clock::now().time_since_epoch())
                          .count();

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "config/base/limits.h"
 #include "proto/error_body.h"
 #include "proto/text_assembler.h"
+#include "server/normalize_text.h"
 #include "server/translate.h"
 
 namespace spel::server {
@@ -32,10 +34,17 @@ void check_request(const GenerationOptions& options, std::size_t prompts, const 
   const engine::EngineConfig& limits = backend.engine->config();
   const std::size_t most = limits.sequences + limits.queue_capacity;
   if (prompts * options.n > most) {
+    throw RequestError(
+        proto::invalid_request("prompts times n is " + std::to_string(prompts * options.n) +
+                                   "; this server holds at most " + std::to_string(most) +
+                                   " generations at once (settings \"sequences\" and \"queue\").",
+                               prompts > most ? "prompt" : "n", "invalid_value"));
+  }
+  std::set<engine::TokenId> ends(options.stop_token_ids.begin(), options.stop_token_ids.end());
+  if (options.min_tokens > 0 && ends.size() >= backend.engine->vocab_size()) {
     throw RequestError(proto::invalid_request(
-        "prompts times n is " + std::to_string(prompts * options.n) +
-            "; this server holds at most " + std::to_string(most) + " generations at once",
-        "n"));
+        "\"min_tokens\" cannot be kept: every token is one of \"stop_token_ids\".", "min_tokens",
+        "invalid_value"));
   }
 }
 
@@ -77,11 +86,23 @@ GenerationPlan start_plan(const GenerationOptions& options) {
   GenerationPlan plan;
   plan.stream = options.stream;
   plan.include_usage = options.stream_options.include_usage;
+  plan.continuous_usage = options.stream_options.continuous_usage;
   plan.with_logprobs = options.logprobs.has_value();
   plan.with_token_ids = options.return_token_ids;
   return plan;
 }
 
+/// Logprobs that one choice makes the server hold at once: a stream lets go of what it has sent.
+std::size_t logprob_entries(const engine::GenerationRequest& request, bool stream) {
+  if (!request.logprobs) {
+    return 0;
+  }
+  const std::size_t tokens =
+      (request.prompt_logprobs ? request.prompt.size() : 0) + (stream ? 0 : request.max_tokens);
+  return tokens * (1 + *request.logprobs);
+}
+
+/// The choices of the next prompt.
 void add_choices(GenerationPlan& plan, const GenerationOptions& options,
                  engine::GenerationRequest request, std::string echo, std::uint64_t seed,
                  std::size_t max_seq) {
@@ -91,10 +112,19 @@ void add_choices(GenerationPlan& plan, const GenerationOptions& options,
   }
   const std::size_t room = max_seq - prompt_tokens;
   request.max_tokens = std::min(options.max_tokens.value(), room);
+  request.min_tokens = std::min(options.min_tokens, request.max_tokens);
+  plan.logprob_entries += options.n * logprob_entries(request, options.stream);
+  if (plan.logprob_entries > limits::kLogprobEntriesMax) {
+    throw RequestError(proto::invalid_request(
+        "the answer could hold more than " + std::to_string(limits::kLogprobEntriesMax) +
+            " logprobs: ask for fewer alternatives, fewer tokens or fewer choices at a time.",
+        "logprobs", "invalid_value"));
+  }
+  const std::size_t prompt = plan.choices.size() / options.n;
   for (std::size_t i = 0; i < options.n; ++i) {
     PlannedChoice choice;
     choice.request = request;
-    choice.request.sampling.seed = choice_seed(seed, i);
+    choice.request.sampling.seed = choice_seed(seed, prompt, i);
     choice.new_prompt = i == 0;
     choice.echo = echo;
     plan.choices.push_back(std::move(choice));
@@ -110,21 +140,52 @@ std::string text_of(const std::vector<engine::TokenId>& tokens,
   return proto::to_valid_utf8(bytes);
 }
 
+/// The model says no character that normalize_text() replaces. A stop string that consists of
+/// nothing else would end every text at once.
+void normalize_stops(GenerationOptions& options) {
+  for (std::string& stop : options.stop) {
+    std::string text = stop;
+    normalize_text(text);
+    stop = text.empty() ? stop : std::move(text);
+  }
+}
+
 std::uint64_t seed_of(const GenerationOptions& options) {
   return options.seed ? static_cast<std::uint64_t>(*options.seed) : random_seed();
 }
 
 }  // namespace
 
-std::uint64_t choice_seed(std::uint64_t seed, std::size_t index) {
-  if (index == 0) {
+std::uint64_t choice_seed(std::uint64_t seed, std::size_t prompt, std::size_t choice) {
+  if (prompt == 0 && choice == 0) {
     return seed;
   }
-  // splitmix64: distinct for every index, and far apart.
-  std::uint64_t z = seed + 0x9e3779b97f4a7c15ULL * index;
+  // splitmix64 over the place: distinct for each, and far apart.
+  const std::uint64_t place = (std::uint64_t{prompt} << 32U) | choice;
+  std::uint64_t z = seed + 0x9e3779b97f4a7c15ULL * place;
   z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
   return z ^ (z >> 31U);
+}
+
+std::size_t normalize_texts(proto::CompletionRequest& request) {
+  std::size_t replaced = 0;
+  for (proto::Prompt& prompt : request.prompts) {
+    if (auto* text = std::get_if<std::string>(&prompt)) {
+      replaced += normalize_text(*text);
+    }
+  }
+  normalize_stops(request.options);
+  return replaced;
+}
+
+std::size_t normalize_texts(proto::ChatRequest& request) {
+  std::size_t replaced = 0;
+  for (proto::ChatMessage& message : request.messages) {
+    replaced += normalize_text(message.content);
+  }
+  normalize_stops(request.options);
+  return replaced;
 }
 
 GenerationPlan plan_completion(const proto::CompletionRequest& request, const Backend& backend,
@@ -161,9 +222,11 @@ GenerationPlan plan_chat(const proto::ChatRequest& request, const Backend& backe
   engine::GenerationRequest one = common_request(request.options, config);
   plan.own_stop = proto::plain_chat_stop();
   one.stop.push_back(plan.own_stop);
-  one.prompt = encode(engine.tokenizer(), proto::plain_chat_prompt(request.messages), "messages");
+  one.prompt = encode(engine.tokenizer(), proto::plain_chat_prompt(request.messages, request.end),
+                      "messages");
   GenerationOptions options = request.options;
-  options.max_tokens = options.max_tokens.value_or(config.chat_max_tokens);
+  options.max_tokens =
+      options.max_tokens.value_or(std::max(config.chat_max_tokens, options.min_tokens));
   add_choices(plan, options, std::move(one), {}, seed_of(options), engine.max_seq());
   return plan;
 }

@@ -28,11 +28,19 @@ struct GenerationPlan {
   bool echo = false;
   bool stream = false;
   bool include_usage = false;
+  bool continuous_usage = false;
   bool with_logprobs = false;
   bool with_token_ids = false;
+  std::size_t normalized_characters = 0;  ///< For the receipt.
   std::vector<proto::ReplayReport> replays;
+  std::size_t logprob_entries = 0;  ///< Held at once, over all choices.
   std::string own_stop;  ///< A stop string the client did not ask for and is not told about.
 };
+
+/// Replaces typographic characters in the texts of a request, stop strings included, by what
+/// normalize_text() has for them. Returns how many of the prompts' were.
+std::size_t normalize_texts(proto::CompletionRequest& request);
+std::size_t normalize_texts(proto::ChatRequest& request);
 
 /// Throw proto::RequestError: 404 for another model, 400 with both counts for a prompt that does
 /// not fit, 400 for ids outside the vocabulary, text without tokens or more choices than the server
@@ -43,8 +51,9 @@ struct GenerationPlan {
 [[nodiscard]] GenerationPlan plan_chat(const proto::ChatRequest& request, const Backend& backend,
                                        const config::ServerConfig& config);
 
-/// The seed of choice `index` of a prompt: the client's own for the first, so that it gives what a
-/// request for one choice gives.
-[[nodiscard]] std::uint64_t choice_seed(std::uint64_t seed, std::size_t index);
+/// The seed of a choice: the client's own for the first of the first prompt, so that it gives what
+/// a request for one choice gives, and another one for each other place. Prompts must not share
+/// seeds: where their logits agree they would choose alike.
+[[nodiscard]] std::uint64_t choice_seed(std::uint64_t seed, std::size_t prompt, std::size_t choice);
 
 }  // namespace spel::server

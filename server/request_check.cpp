@@ -156,6 +156,8 @@ std::optional<ApiError> read_field(std::string_view name, std::string_view value
     head.request.origin = value;
   } else if (same(name, "Access-Control-Request-Method")) {
     head.request.requested_method = value;
+  } else if (same(name, "Access-Control-Request-Headers")) {
+    head.request.requested_fields = value;
   } else if (same(name, "X-Request-Id")) {
     head.request.id = value;
   }

@@ -13,11 +13,15 @@ std::string_view next_segment(std::string_view& path) {
   return segment;
 }
 
-bool matches(std::string_view pattern, std::string_view path,
-             std::vector<std::string>& parameters) {
+bool matches(const Route& route, std::string_view path, std::vector<std::string>& parameters) {
+  std::string_view pattern = route.pattern;
   parameters.clear();
   while (!pattern.empty() && !path.empty()) {
     const std::string_view expected = next_segment(pattern);
+    if (expected.starts_with('{') && pattern.empty() && route.options.takes_rest) {
+      parameters.emplace_back(path.substr(1));
+      return path.size() > 1;
+    }
     const std::string_view found = next_segment(path);
     if (expected.starts_with('{')) {
       if (found.empty()) {
@@ -74,8 +78,7 @@ const Route* Router::find(std::string_view path, std::vector<std::string>& param
     return nullptr;
   }
   for (const auto& route : routes_) {
-    if (route->pattern.find('{') != std::string::npos &&
-        matches(route->pattern, path, parameters)) {
+    if (route->pattern.find('{') != std::string::npos && matches(*route, path, parameters)) {
       return route.get();
     }
   }

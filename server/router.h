@@ -25,6 +25,7 @@ struct RouteOptions {
   bool needs_model = true;     ///< 503 while loading and while draining.
   bool is_public = false;      ///< Answered without an API key. Everything else asks for one.
   bool is_probe = false;       ///< Answered on spare connections; logged at debug level only.
+  bool takes_rest = false;     ///< The last {…} matches all that is left of a path, "/" included.
   std::size_t body_bytes = 0;  ///< The largest body, where the configured one is too small.
 };
 
@@ -41,8 +42,8 @@ struct Route {
 /// Built once before listening; then immutable and safe from any thread.
 class Router {
  public:
-  /// A segment "{name}" of `pattern` matches one non-empty segment of a path. The options of a
-  /// pattern are those it was first added with.
+  /// A segment "{name}" of `pattern` matches one non-empty segment of a path; see takes_rest. The
+  /// options of a pattern are those it was first added with.
   void add(Verb method, const std::string& pattern, const RouteOptions& options, Handler handler);
 
   /// Nullptr: no such path. Fills `parameters`.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kIdBytesMax = 64;
 constexpr std::size_t kLoggedPathMax = 256;
-/// For the log and the metrics: the client left before there was an answer.
+/// For the log, as nginx has it: the client left before there was an answer.
 constexpr int kClientGone = 499;
 
 bool is_safe_id(std::string_view id) {
@@ -140,10 +140,10 @@ void Session::begin_request() {
 }
 
 void Session::finish_request() {
+  context_.metrics.count_request(route_ != nullptr ? route_->index : Metrics::kNoRoute, status_);
   if (status_ == 0) {
     status_ = kClientGone;
   }
-  context_.metrics.count_request(route_ != nullptr ? route_->index : Metrics::kNoRoute, status_);
   const bool quiet = route_ != nullptr && route_->options.is_probe && status_ < 400;
   const LogLevel level = quiet ? LogLevel::kDebug : LogLevel::kInfo;
   if (context_.log.enabled(level)) {
@@ -184,7 +184,8 @@ std::optional<Response> Session::judge_head(const Handler*& handler) {
     return error_response(proto::forbidden("pages of this origin may not use the server"));
   }
   if (route_ == nullptr) {
-    return error_response(proto::not_found("no such path; /openapi.json lists them"));
+    return error_response(
+        proto::not_found("no such path; /openapi.json lists them", {}, "unknown_path"));
   }
   if (request_.method == Verb::options) {
     Response response(204, {}, {});

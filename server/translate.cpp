@@ -1,9 +1,30 @@
 #include "server/translate.h"
 
-#include "config/base/error.h"
+#include <array>
+#include <cstdio>
+
+#include "config/base/utf8.h"
 #include "proto/error_body.h"
+#include "server/normalize_text.h"
 
 namespace spel::server {
+namespace {
+
+std::string no_token_message(std::string_view text, std::size_t offset, const std::string& param) {
+  const Utf8Character character = first_utf8_character(text.substr(offset));
+  std::array<char, 16> name{};
+  std::snprintf(name.data(), name.size(), "U+%04X", static_cast<unsigned>(character.code_point));
+  std::string message = "\"" + param + "\" has the character " + name.data() + " (\"" +
+                        std::string(text.substr(offset, character.bytes)) + "\") at byte " +
+                        std::to_string(offset) + ", for which this model has no token.";
+  if (const auto ascii = ascii_for(character.code_point)) {
+    message +=
+        " A server started with --normalize-text reads it as \"" + std::string(*ascii) + "\".";
+  }
+  return message;
+}
+
+}  // namespace
 
 proto::Governor governor_of(std::string_view name) {
   if (name == "off") {
@@ -70,8 +91,9 @@ std::vector<engine::TokenId> encode(const engine::Tokenizer& tokenizer, std::str
                                     const std::string& param) {
   try {
     return tokenizer.encode(text);
-  } catch (const Error& error) {
-    throw proto::RequestError(proto::invalid_request(error.what(), param, "no_token"));
+  } catch (const engine::NoTokenError& error) {
+    throw proto::RequestError(
+        proto::invalid_request(no_token_message(text, error.offset(), param), param, "no_token"));
   }
 }
 

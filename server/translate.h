@@ -23,7 +23,8 @@ namespace spel::server {
 
 [[nodiscard]] proto::JsonLimits json_limits(const config::ServerConfig& config);
 
-/// Throws RequestError (400) naming `param` for text the model has no tokens for.
+/// Throws RequestError (400) naming `param`, the first character the model has no token for and, if
+/// that would help, the setting that replaces such characters.
 [[nodiscard]] std::vector<engine::TokenId> encode(const engine::Tokenizer& tokenizer,
                                                   std::string_view text, const std::string& param);
 

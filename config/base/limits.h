@@ -25,10 +25,12 @@ inline constexpr std::size_t kTargetThreadsMax = 64;
 inline constexpr std::size_t kSequencesMax = 64;
 inline constexpr std::size_t kQueueMax = 4096;
 inline constexpr std::size_t kChoicesMax = 8;
-inline constexpr std::size_t kPromptsMax = 16;
-inline constexpr std::size_t kStopStringsMax = 4;
+inline constexpr std::size_t kPromptsMax = kQueueMax + kSequencesMax;  ///< See also pipeline.h.
+inline constexpr std::size_t kStopStringsMax = 16;
 inline constexpr std::size_t kStopBytesMax = 256;
-inline constexpr std::size_t kTopLogprobsMax = 5;
+inline constexpr std::size_t kTopLogprobsMax = 20;
+/// Logprobs in one answer, alternatives counted: what a client can make the server hold.
+inline constexpr std::size_t kLogprobEntriesMax = std::size_t{1} << 18;
 inline constexpr std::size_t kLogitBiasMax = 1024;
 inline constexpr std::size_t kStopTokensMax = 64;
 inline constexpr std::size_t kMessagesMax = 256;

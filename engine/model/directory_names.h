@@ -11,6 +11,8 @@ inline constexpr const char* kConfigName = "config.json";
 inline constexpr const char* kTargetName = "model.safetensors";
 inline constexpr const char* kDraftName = "draft.safetensors";
 inline constexpr const char* kGoldenName = "golden.safetensors";
+inline constexpr const char* kTokenizerName = "tokenizer.json";
+inline constexpr const char* kTokenizerConfigName = "tokenizer_config.json";
 inline constexpr const char* kSumsName = "SHA256SUMS";
 
 /// "….weight_q8" for "….weight".

@@ -6,6 +6,7 @@
 #include "engine/model/safetensors.h"
 #include "engine/model/sha256.h"
 #include "engine/model/sha256_sums.h"
+#include "engine/model/tokenizer_json.h"
 
 namespace spel::engine {
 namespace {
@@ -36,6 +37,13 @@ class HashedFile {
   Sha256 hash_;
 };
 
+FileDigest write_text(const std::filesystem::path& directory, const char* name,
+                      const std::string& text) {
+  HashedFile file(directory, name);
+  file.write(text);
+  return file.commit();
+}
+
 void write_golden(const GoldenLogits& golden, const ModelConfig& config, HashedFile& file) {
   require_golden_shape(golden, config);
   const std::vector<std::uint64_t> logits_shape = {kGoldenTokens, config.vocab_size};
@@ -65,6 +73,11 @@ void write_model_directory(const ModelSource& source, const std::optional<Golden
     HashedFile golden_file(directory.path(), kGoldenName);
     write_golden(*logits, source.config(), golden_file);
     sums.push_back(golden_file.commit());
+  }
+  if (source.config().tokenizer == "ascii") {
+    sums.push_back(write_text(directory.path(), kTokenizerName, ascii_tokenizer_json()));
+    sums.push_back(write_text(directory.path(), kTokenizerConfigName,
+                              ascii_tokenizer_config_json(source.config().max_seq)));
   }
   OutputFile sums_file(directory.path() / kSumsName);
   sums_file.write(sums_text(sums));

@@ -99,15 +99,16 @@ class FrameWriter {
       if (ended_[i] || (!choice.has_output() && !ends)) {
         continue;
       }
-      ended_[i] = ends;
-      left_ -= ends ? 1U : 0U;
-      proto::ChunkTail chunk_tail = tail();
-      std::optional<proto::Receipt> receipt;
-      if (left_ == 0 && !plan_.include_usage) {
-        receipt = stream_.receipt();
-        chunk_tail.receipt = &*receipt;
+      proto::Choice output = choice.take();
+      const proto::Choice end = split_end(output);
+      if (!output.text.empty() || !output.tokens.empty()) {
+        frames += proto::sse_data(form_.chunk(head_, output, tail()));
       }
-      frames += proto::sse_data(form_.chunk(head_, choice.take(), chunk_tail));
+      if (ends) {
+        ended_[i] = true;
+        --left_;
+        frames += end_frame(end);
+      }
     }
     if (error) {
       return frames + proto::sse_error(*error);  // Not an end like any other: no [DONE].
@@ -122,7 +123,35 @@ class FrameWriter {
   }
 
  private:
-  [[nodiscard]] proto::ChunkTail tail() const { return {.usage_null = plan_.include_usage}; }
+  /// Takes off `output` what says that it is the last: that goes into a chunk of its own, always,
+  /// as OpenAI's does, so that no client has to look for an end beside a text.
+  [[nodiscard]] static proto::Choice split_end(proto::Choice& output) {
+    proto::Choice end;
+    end.index = output.index;
+    end.finish_reason = std::exchange(output.finish_reason, std::nullopt);
+    end.stop_reason = std::exchange(output.stop_reason, {});
+    end.stop_token = std::exchange(output.stop_token, std::nullopt);
+    return end;
+  }
+
+  [[nodiscard]] std::string end_frame(const proto::Choice& end) const {
+    proto::ChunkTail end_tail = tail();
+    std::optional<proto::Receipt> receipt;
+    if (left_ == 0 && !plan_.include_usage) {
+      receipt = stream_.receipt();
+      end_tail.receipt = &*receipt;
+    }
+    return proto::sse_data(form_.chunk(head_, end, end_tail));
+  }
+
+  [[nodiscard]] proto::ChunkTail tail() const {
+    proto::ChunkTail tail;
+    tail.usage_null = plan_.include_usage;
+    if (plan_.continuous_usage) {
+      tail.usage = stream_.usage_so_far();
+    }
+    return tail;
+  }
 
   const AnswerForm& form_;
   const proto::ResponseHead& head_;
@@ -206,12 +235,19 @@ Task<void> generate(HandlerContext context, Exchange& exchange, const AnswerForm
   }
 }
 
+template <typename Request>
+std::size_t normalize_if_set(const HandlerContext& context, Request& request) {
+  return context.config.normalize_text ? normalize_texts(request) : 0;
+}
+
 Task<void> complete_with_notes(HandlerContext context, Exchange& exchange,
                                proto::CompletionRequest request) {
+  const std::size_t normalized = normalize_if_set(context, request);
   const Backend& backend = *context.lifecycle.backend();
   std::vector<proto::ReplayReport> replays = co_await recall(exchange.executor(), backend, request);
   GenerationPlan plan = plan_completion(request, backend, context.config);
   plan.replays = std::move(replays);
+  plan.normalized_characters = normalized;
   co_await generate(context, exchange, kCompletionForm, std::move(plan));
 }
 
@@ -222,8 +258,10 @@ Task<void> complete(const HandlerContext& context, Exchange& exchange) {
   if (request.options.notebank) {
     return complete_with_notes(context, exchange, std::move(request));
   }
-  return generate(context, exchange, kCompletionForm,
-                  plan_completion(request, *context.lifecycle.backend(), context.config));
+  const std::size_t normalized = normalize_if_set(context, request);
+  GenerationPlan plan = plan_completion(request, *context.lifecycle.backend(), context.config);
+  plan.normalized_characters = normalized;
+  return generate(context, exchange, kCompletionForm, std::move(plan));
 }
 
 /// A completion whose notes come from the bank of the path.
@@ -239,10 +277,13 @@ Task<void> replay(const HandlerContext& context, Exchange& exchange) {
 }
 
 GenerationPlan read_chat(const HandlerContext& context, Exchange& exchange) {
-  const proto::ChatRequest request =
+  proto::ChatRequest request =
       proto::parse_chat_request(exchange.take_body(), json_limits(context.config));
   context.metrics.count_unknown_fields(request.options.unknown_fields);
-  return plan_chat(request, *context.lifecycle.backend(), context.config);
+  const std::size_t normalized = normalize_if_set(context, request);
+  GenerationPlan plan = plan_chat(request, *context.lifecycle.backend(), context.config);
+  plan.normalized_characters = normalized;
+  return plan;
 }
 
 }  // namespace

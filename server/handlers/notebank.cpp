@@ -9,6 +9,7 @@
 #include "proto/error_body.h"
 #include "proto/sse.h"
 #include "server/handlers/handlers.h"
+#include "server/normalize_text.h"
 #include "server/note_service.h"
 #include "server/offload.h"
 #include "server/translate.h"
@@ -106,7 +107,11 @@ Task<void> write(HandlerContext context, Exchange& exchange, NoteService& notes)
   const proto::JsonLimits limits{.bytes = proto::kNoteBodyBytes,
                                  .depth = context.config.json_depth};
   proto::NoteWriteRequest request = co_await offload(notes.pool(), exchange.executor(), [&] {
-    return proto::parse_note_write_request(exchange.take_body(), limits);
+    auto parsed = proto::parse_note_write_request(exchange.take_body(), limits);
+    if (context.config.normalize_text) {
+      normalize_text(parsed.text);
+    }
+    return parsed;
   });
   context.metrics.count_unknown_fields(request.unknown_fields);
   bool gone = false;
@@ -157,8 +162,11 @@ Task<void> write(HandlerContext context, Exchange& exchange, NoteService& notes)
 
 Task<void> address(HandlerContext context, Exchange& exchange, NoteService& notes) {
   const std::string bank = bank_of(exchange.request());
-  const proto::NoteAddressRequest request =
+  proto::NoteAddressRequest request =
       proto::parse_note_address_request(exchange.take_body(), json_limits(context.config));
+  if (context.config.normalize_text) {
+    normalize_text(request.query);
+  }
   context.metrics.count_unknown_fields(request.unknown_fields);
   const engine::Tokenizer& tokenizer = context.lifecycle.backend()->engine->tokenizer();
   const auto begin = Clock::now();

@@ -121,6 +121,13 @@ describe("without API keys", () => {
     assert.deepEqual(assembled.choices[0].message.content, whole.choices[0].message.content);
   });
 
+  test("many prompts in one request, each with a text of its own", async () => {
+    const answer = await client.completions.create({
+      model: kModel, prompt: Array(20).fill("The old man said "), max_tokens: 24, temperature: 1, seed: 7 });
+    assert.equal(answer.choices.length, 20);
+    assert.ok(new Set(answer.choices.map((choice) => choice.text)).size > 15);
+  });
+
   test("n choices", async () => {
     const answer = await client.completions.create({
       model: kModel, prompt: "The", max_tokens: 12, temperature: 1, seed: 5, n: 3 });
@@ -170,6 +177,8 @@ describe("without API keys", () => {
     const absent = await refusal(client.completions.create({
       model: kModel }), OpenAI.BadRequestError);
     assert.deepEqual([absent.param, absent.code], ["prompt", "missing_parameter"]);
+    await refusal(client.completions.create({
+      model: kModel, prompt: "a", speculation: { enabled: false } }), OpenAI.BadRequestError);
     const long = await refusal(client.completions.create({
       model: kModel, prompt: "a".repeat(5000) }), OpenAI.BadRequestError);
     assert.equal(long.code, "context_length_exceeded");
@@ -202,6 +211,40 @@ describe("without API keys", () => {
     const again = await client.completions.create({
       model: kModel, prompt: kPrompt, max_tokens: 4, temperature: 0 });
     assert.equal(again.choices[0].text, "1907");
+  });
+});
+
+describe("in a page of another origin", () => {
+  const kOrigin = "http://localhost:3000";
+  let server;
+  before(async () => {
+    server = await startServer(SPEL_BINARY, SPEL_MODEL, ["--cors-origins", kOrigin]);
+  });
+  after(async () => assert.equal(await server?.stop(), 0));
+
+  test("the preflight allows every field the client sends", async () => {
+    const sent = new Set();
+    const client = new OpenAI({
+      baseURL: `${server.url}/v1`, apiKey: "unused", maxRetries: 0, dangerouslyAllowBrowser: true,
+      fetch: (url, init) => {
+        for (const [name] of new Headers(init.headers)) sent.add(name);
+        return fetch(url, init);
+      } });
+    await client.completions.create({ model: kModel, prompt: "a", max_tokens: 1 });
+    // What a browser never asks about, or sends by itself.
+    const simple = new Set(["accept", "user-agent", "content-length"]);
+    const asked = [...sent].filter((name) => !simple.has(name)).sort();
+    assert.ok(asked.some((name) => name.startsWith("x-stainless-")), asked.join());
+    const preflight = await fetch(`${server.url}/v1/completions`, {
+      method: "OPTIONS",
+      headers: {
+        origin: kOrigin, "access-control-request-method": "POST",
+        "access-control-request-headers": asked.join(",") } });
+    assert.equal(preflight.status, 204);
+    assert.equal(preflight.headers.get("access-control-allow-origin"), kOrigin);
+    const allowed = new Set(
+      preflight.headers.get("access-control-allow-headers").split(",").map((name) => name.trim()));
+    assert.deepEqual(asked.filter((name) => !allowed.has(name)), []);
   });
 });
 

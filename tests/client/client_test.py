@@ -54,13 +54,14 @@ class Client(unittest.TestCase):
         chunks = list(self.client.completions.create(stream=True, **request))
         self.assertEqual("".join(chunk.choices[0].text for chunk in chunks), "1907")
         self.assertEqual(chunks[-1].choices[0].finish_reason, "length")
+        self.assertEqual(chunks[-1].choices[0].text, "")
 
     def test_chat_streams_the_same(self) -> None:
         request = {
             "model": _MODEL,
             "messages": [
                 {"role": "user", "content": "It was a fine morning, and"},
-                {"role": "assistant", "content": ""},
+                {"role": "assistant", "content": None},
                 {"role": "user", "content": [{"type": "text", "text": "then"}]},
             ],
             "max_completion_tokens": 24,
@@ -74,6 +75,26 @@ class Client(unittest.TestCase):
         self.assertEqual("".join(delta.content or "" for delta in deltas), whole.message.content)
         self.assertEqual(chunks[-1].choices[0].finish_reason, whole.finish_reason)
 
+    def test_twenty_alternatives_beside_each_token(self) -> None:
+        answer = self.client.chat.completions.create(
+            model=_MODEL,
+            messages=[{"role": "user", "content": "a"}],
+            max_tokens=3,
+            logprobs=True,
+            top_logprobs=20,
+        )
+        content = answer.choices[0].logprobs.content
+        self.assertEqual([len(token.top_logprobs) for token in content], [20, 20, 20])
+
+    def test_equal_prompts_of_one_request_get_texts_of_their_own(self) -> None:
+        request = {"model": _MODEL, "max_tokens": 24, "temperature": 1, "seed": 7}
+        answer = self.client.completions.create(prompt=["The old man said "] * 20, **request)
+        texts = [choice.text for choice in answer.choices]
+        self.assertEqual(len(texts), 20)
+        self.assertGreater(len(set(texts)), 15)
+        alone = self.client.completions.create(prompt="The old man said ", **request)
+        self.assertEqual(alone.choices[0].text, texts[0])
+
     def test_errors_are_the_clients_own_kinds(self) -> None:
         create = self.client.completions.create
         with self.assertRaises(openai.BadRequestError) as bad:
@@ -84,9 +105,16 @@ class Client(unittest.TestCase):
         with self.assertRaises(openai.BadRequestError) as long:
             create(model=_MODEL, prompt="a" * 5000)
         self.assertEqual(long.exception.code, "context_length_exceeded")
+        self.assertIn("maximum context length is 1024 tokens", long.exception.message)
+        with self.assertRaises(openai.BadRequestError) as unknown:
+            create(model=_MODEL, prompt="a", extra_body={"speculation": {"enabled": False}})
+        self.assertEqual(unknown.exception.param, "speculation.enabled")
         with self.assertRaises(openai.NotFoundError) as absent:
             create(model="no-such-model", prompt="a")
         self.assertEqual(absent.exception.code, "model_not_found")
+        with self.assertRaises(openai.NotFoundError) as path:
+            self.client.embeddings.create(model=_MODEL, input="a")
+        self.assertEqual(path.exception.code, "unknown_path")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include "config/load.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -241,11 +242,8 @@ TEST_F(ConfigFile, RefusesWhatItCannotMeanNamingFileAndKey) {
 
 TEST(Config, AFileThatCannotBeReadIsAnError) {
   for (const std::string path : {"/nonexistent/spel.json", "/"}) {
-    const std::string message = complaint_of(
-        [&] {
-          static_cast<void>(load({"--config", path}));
-        },
-        ErrorCode::kIo);
+    const std::string message =
+        complaint_of([&] { static_cast<void>(load({"--config", path})); }, ErrorCode::kIo);
     EXPECT_TRUE(contains(message, path));
   }
 }
@@ -300,6 +298,72 @@ TEST(Config, TheEnvironmentOfTheProcessIsReadByPrefix) {
   EXPECT_EQ(environment.at("SPEL_TEST_ONLY"), "a=b");
   EXPECT_EQ(environment.count("PATH"), 0U);
   ASSERT_EQ(::unsetenv("SPEL_TEST_ONLY"), 0);
+}
+
+TEST(Config, OriginsThatNoBrowserSendsAreRefusedWithWhatToWrite) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"http://localhost:3000/", "write http://localhost:3000"},
+      {"localhost:3000", "write http://localhost:3000 or https://localhost:3000"},
+      {"http://localhost:3000/app?x#y", "write http://localhost:3000"},
+      {"https://App.Example", "write https://app.example"},
+      {"HTTP://app.example", "write http://app.example"},
+      {"https://app.example:443", "write https://app.example"},
+      {"http://app.example:80", "write http://app.example"},
+      {"http://user@app.example", "write http://app.example"},
+      {"http://", "write scheme://host"},
+      {"https://*.example.com", "patterns are not understood"},
+      {"null", "write * if all pages are meant"},
+      {"https://b\xC3\xBC"
+       "cher.example",
+       "xn--"}};
+  for (const auto& [origin, advice] : cases) {
+    const std::string text = complaint({"--cors-origins", origin});
+    EXPECT_TRUE(contains(text, "cors_origins")) << origin << ": " << text;
+    EXPECT_TRUE(contains(text, advice)) << origin << ": " << text;
+    EXPECT_TRUE(contains(complaint({"--cors-origins", "http://a," + origin}), advice)) << origin;
+  }
+  for (const char* origin :
+       {"*", "http://localhost:3000", "https://app.example", "http://[::1]:8080",
+        "chrome-extension://abcdef", "app://obsidian.md", "https://app.example:80"}) {
+    EXPECT_EQ(load({"--cors-origins", origin}).config.cors_origins,
+              std::vector<std::string>{origin});
+  }
+}
+
+TEST(Config, HostsThatNoRequestNamesAreRefusedWithWhatToWrite) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"http://spel:8080", "write spel:8080"},
+      {"spel/", "write spel"},
+      {"https://user@spel/x", "write spel"},
+      {"*.example.com", "patterns are not understood"},
+      {"http://", "write a host name"}};
+  for (const auto& [host, advice] : cases) {
+    const std::string text = complaint({"--allowed-hosts", host});
+    EXPECT_TRUE(contains(text, "allowed_hosts")) << host << ": " << text;
+    EXPECT_TRUE(contains(text, advice)) << host << ": " << text;
+  }
+  for (const char* host : {"*", "spel", "spel:8080", "Spel.Internal", "10.0.0.1", "[::2]"}) {
+    EXPECT_EQ(load({"--allowed-hosts", host}).config.allowed_hosts, std::vector<std::string>{host});
+  }
+}
+
+TEST(Config, AStarWithoutKeysIsWarnedAbout) {
+  const auto warned = [](const Arguments& arguments) {
+    const auto warnings = load(arguments).warnings;
+    return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+      return contains(warning, "every web page");
+    });
+  };
+  EXPECT_TRUE(warned({"--cors-origins", "*"}));
+  EXPECT_TRUE(warned({"--allowed-hosts", "a,*"}));
+  EXPECT_FALSE(warned({"--cors-origins", "*", "--api-keys-file", "keys"}));
+  EXPECT_FALSE(warned({"--cors-origins", "http://a"}));
+}
+
+TEST(Config, ANameThatIsNotUtf8IsRefused) {
+  const std::string text = complaint({"--name", "caf\xE9"});
+  EXPECT_TRUE(contains(text, "name") && contains(text, "UTF-8")) << text;
+  EXPECT_EQ(load({"--name", "caf\xC3\xA9"}).config.name, "caf\xC3\xA9");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The engine's behaviour towards its callers, on models whose output is written down.
 #include "engine/engine.h"
 
+#include <algorithm>
 #include <chrono>
 #include <gtest/gtest.h>
 #include <string>
@@ -22,6 +23,9 @@ using testing::recite;
 using testing::reciting_engine;
 using testing::request;
 using Options = testing::ReciterOptions;
+
+/// Spreads small numbers, so that "every third" is at no regular distance.
+std::size_t mixed(std::size_t number) { return number * 2654435761U % 4294967291U / 977U; }
 
 TEST(Engine, EmitsExactlyMaxTokensAndSaysLength) {
   const auto engine = reciting_engine("abcdefghijklmnop", 1);
@@ -114,6 +118,68 @@ TEST(Engine, NothingAfterEosInsideAnAcceptedDraftIsEmitted) {
   EXPECT_EQ(generate(engine, r).finish.reason, FinishReason::kStop);
   r.ignore_eos = true;
   EXPECT_EQ(generate(engine, r).finish.reason, FinishReason::kLength);
+}
+
+// spiritbuun/buun-llama-cpp#74, ggml-org/llama.cpp#26651
+TEST(Engine, ADraftWithNothingToProposeLeavesAPlainStepAndTheSameText) {
+  const NextToken say = recite(ascii("the quick brown fox jumps over the lazy dog"), 1);
+  const GenerationRequest wanted = request("?", 120);
+  GenerationRequest plain = wanted;
+  plain.speculation.enabled = false;
+  // The draft's logits are no numbers at every n-th place, or everywhere.
+  for (const std::size_t every : {1U, 2U, 3U, 7U}) {
+    const NextToken broken = [&](std::span<const TokenId> history) {
+      return mixed(history.size()) % every == 0 ? TokenId{-1} : say(history);
+    };
+    Engine engine({}, make_scripted_model({}, say), make_scripted_model({}, broken),
+                  make_ascii_tokenizer());
+    const Answer expected = generate(engine, plain);
+    const Answer answer = generate(engine, wanted);
+    EXPECT_EQ(answer.tokens, expected.tokens) << every;
+    const GenerationStats& stats = answer.finish.stats;
+    EXPECT_EQ(stats.accepted + stats.discarded, stats.proposed) << "its proposals were all right";
+    EXPECT_EQ(stats.accepted + stats.rounds + stats.ar_rounds + 1, answer.tokens.size());
+    if (every == 1) {
+      EXPECT_EQ(stats.proposed, 0U);
+      EXPECT_EQ(stats.rounds, 0U);
+    } else {
+      EXPECT_GT(stats.proposed, 0U);
+      EXPECT_GT(stats.ar_rounds, 0U);
+    }
+  }
+}
+
+TEST(Engine, NoEndBeforeTheMinimumWhateverIsDrafted) {
+  const std::vector<std::string> vocabulary = {"a", "b", "c", "d", "<eos>"};
+  ScriptedModelOptions options;
+  options.vocab_size = vocabulary.size();
+  // The end at every third place, whatever came before.
+  const NextToken next = [](std::span<const TokenId> history) {
+    return history.size() % 3 == 0 ? TokenId{4} : static_cast<TokenId>(history.size() % 4);
+  };
+  Engine engine({}, make_scripted_model(options, next), make_scripted_model(options, next),
+                make_list_tokenizer(vocabulary, 4));
+  GenerationRequest r;
+  r.prompt = {3};
+  r.max_tokens = 20;
+  r.sampling.temperature = 0;
+  for (std::size_t minimum = 0; minimum <= 20; ++minimum) {
+    r.min_tokens = minimum;
+    r.speculation.enabled = false;
+    const Answer plain = generate(engine, r);
+    for (const std::size_t k : {1U, 3U, 8U}) {
+      r.speculation.enabled = true;
+      r.speculation.k = k;
+      r.speculation.governor = GovernorKind::kOff;
+      const Answer drafted = generate(engine, r);
+      EXPECT_EQ(drafted.tokens, plain.tokens) << "minimum " << minimum << " k " << k;
+      EXPECT_EQ(drafted.finish.reason, plain.finish.reason);
+    }
+    EXPECT_GE(plain.tokens.size(), minimum);
+    EXPECT_FALSE(plain.finish.stop_token) << "EOS is the model's own end";
+    const auto first_end = std::find(plain.tokens.begin(), plain.tokens.end(), 4);
+    EXPECT_GE(first_end - plain.tokens.begin(), static_cast<std::ptrdiff_t>(minimum));
+  }
 }
 
 // NVIDIA/TensorRT-LLM#16826

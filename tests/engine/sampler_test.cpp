@@ -149,6 +149,83 @@ TEST(Sampler, RepetitionPenaltyCountsThePromptToo) {
   EXPECT_EQ(sampler.choose(std::vector<float>{1.5F, 2.0F}, 1), 0);
 }
 
+// The order of request.h. A penalty divides what is above 0 and multiplies what is below, so it
+// matters whether the bias has been added by then.
+TEST(Sampler, TheBiasComesBeforeThePenalties) {
+  SamplingParams params = at_temperature(0);
+  params.repetition_penalty = 2.0F;
+  params.logit_bias = {{0, 4.0F}};
+  const std::vector<TokenId> prompt = {0};
+  Sampler sampler(2);
+  sampler.reset(params, prompt);
+  // (-1 + 4) / 2 = 1.5 is below 1.75; -1 * 2 + 4 would be 2.
+  EXPECT_EQ(sampler.choose(std::vector<float>{-1.0F, 1.75F}, 1), 1);
+  EXPECT_EQ(sampler.choose(std::vector<float>{-1.0F, 1.25F}, 1), 0);
+}
+
+TEST(Sampler, TheTemperatureComesAfterBiasAndPenaltiesAndBeforeTheFilters) {
+  SamplingParams params = at_temperature(0.5F);
+  params.min_p = 0.5F;
+  params.logit_bias = {{1, -0.5F}};
+  // A distance of 0.5 after the bias is 1 over the temperature: exp(-1) = 0.37 is dropped.
+  for (std::size_t position = 0; position < 500; ++position) {
+    EXPECT_EQ(choose(params, {1.0F, 1.0F}, position), 0);
+  }
+}
+
+TEST(Sampler, NoEndIsChosenBeforeTheMinimumIsOut) {
+  for (const float temperature : {0.0F, 1.0F}) {
+    SamplingParams params = at_temperature(temperature);
+    params.logit_bias = {{2, 100.0F}};
+    const std::vector<float> logits = {0.0F, 1.0F, 50.0F, 60.0F};
+    const std::vector<TokenId> ends = {2, 3};
+    Sampler sampler(4);
+    sampler.reset(params, {}, 2, ends);
+    TokenId token = -1;
+    for (std::size_t place = 0; place < 2; ++place) {
+      token = sampler.choose(logits, place);
+      EXPECT_TRUE(token == 0 || token == 1) << token;
+      sampler.push(token);
+    }
+    EXPECT_EQ(sampler.choose(logits, 2), 2);
+    // A proposal taken back does not count as out.
+    sampler.pop(token);
+    EXPECT_LT(sampler.choose(logits, 1), 2);
+    sampler.reset(params, {});
+    EXPECT_EQ(sampler.choose(logits, 0), 2) << "the next request has no minimum";
+  }
+}
+
+TEST(Sampler, WithEveryTokenAnEndThereIsNoChoice) {
+  const std::vector<TokenId> ends = {0, 1};
+  Sampler sampler(2);
+  sampler.reset(at_temperature(0), {}, 1, ends);
+  EXPECT_EQ(sampler.choose(std::vector<float>{0.0F, 1.0F}, 0), -1);
+}
+
+TEST(TokenLogprobs, AreTheMostProbableFirstAndTheLowestIdOnATie) {
+  std::vector<float> logits(128);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = static_cast<float>((i * 37) % 32);
+  }
+  float logprob = 0.0F;
+  TopLogprobs top;
+  token_logprobs(logits, 5, TopLogprobs::capacity(), &logprob, &top);
+  ASSERT_EQ(top.size(), 20U);
+  for (std::size_t i = 0; i + 1 < top.size(); ++i) {
+    EXPECT_GE(top[i].logprob, top[i + 1].logprob);
+    if (top[i].logprob == top[i + 1].logprob) {
+      EXPECT_LT(top[i].token, top[i + 1].token);
+    }
+    EXPECT_EQ(logits[static_cast<std::size_t>(top[i].token)], 31.0F - static_cast<float>(i / 4))
+        << "four tokens share each logit";
+  }
+  token_logprobs({logits.data(), 3}, 0, 20, &logprob, &top);
+  EXPECT_EQ(top.size(), 3U);
+  token_logprobs(logits, 0, 0, &logprob, &top);
+  EXPECT_EQ(top.size(), 0U);
+}
+
 TEST(Sampler, TheSeedDecidesAndNothingElse) {
   SamplingParams params = at_temperature(1);
   const std::vector<float> logits(64, 0.0F);

@@ -60,6 +60,17 @@ GenerationRequest random_request(std::uint64_t seed, std::size_t vocab) {
   if (seed % 5 == 0) {
     request.stop = {std::string(1, static_cast<char>(seed % vocab))};
   }
+  if (seed % 6 == 3) {
+    // Every second token ends the text, and not before the minimum.
+    for (std::size_t id = 0; id < vocab; id += 2) {
+      request.stop_token_ids.push_back(static_cast<TokenId>(id));
+    }
+    request.min_tokens = seed % 20;
+  }
+  if (seed % 6 == 5) {
+    request.sampling.logit_bias = {{static_cast<TokenId>(seed % vocab), 3.0F}};
+    request.min_tokens = 5;
+  }
   request.logprobs = 2;
   return request;
 }
@@ -83,7 +94,7 @@ std::vector<Answer> plain_answers(std::size_t count) {
   return answers;
 }
 
-// ml-explore/mlx-lm#1470 and ml-explore/mlx-lm#1423
+// ml-explore/mlx-lm#1470, ml-explore/mlx-lm#1423 and, for what is promised, vllm-project/vllm#7627
 TEST(Speculation, OnEqualsOffForEveryKGovernorAndSeed) {
   constexpr std::size_t kRequests = 60;
   const std::vector<Answer> plain = plain_answers(kRequests);

@@ -94,5 +94,29 @@ TEST(StopMatcher, ResultDoesNotDependOnHowTheTextArrives) {
   }
 }
 
+TEST(StopMatcher, WhatIsPassedEndsNothingButMayBeginAStop) {
+  StopMatcher matcher(stops({"ab", "bcd"}));
+  matcher.pass("ab");
+  EXPECT_EQ(matcher.total_bytes(), 2U);
+  EXPECT_EQ(matcher.held_bytes(), 1U) << "the b may begin the second";
+  EXPECT_FALSE(matcher.feed("c"));
+  const auto match = matcher.feed("d");
+  ASSERT_TRUE(match);
+  EXPECT_EQ(match->stop, 1U);
+  EXPECT_EQ(match->text_bytes, 1U);
+}
+
+TEST(StopMatcher, PassingManyBytesForgetsNothingThatMayStillMatter) {
+  StopMatcher matcher(stops({"xyz"}));
+  for (int i = 0; i < 100; ++i) {
+    matcher.pass("xyz");
+  }
+  matcher.pass("xy");
+  EXPECT_EQ(matcher.held_bytes(), 2U);
+  const auto match = matcher.feed("z");
+  ASSERT_TRUE(match);
+  EXPECT_EQ(match->text_bytes, 300U);
+}
+
 }  // namespace
 }  // namespace spel::engine

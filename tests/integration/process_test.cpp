@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <set>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
@@ -368,6 +369,42 @@ TEST(Process, SpeculationDoesNotChangeTheText) {
 double cpu_seconds(const std::string& page) {
   const std::string name = "\nprocess_cpu_seconds_total ";
   return std::stod(page.substr(page.find(name) + name.size()));
+}
+
+// The seed depends on the place of a choice in its request; the first keeps what it gives alone, to
+// the token, from one version to the next.
+TEST(Process, EqualPromptsGetTextsOfTheirOwnAndTheFirstItsUsualTokens) {
+  Process process(serve());
+  ASSERT_TRUE(process.says(" ready ")) << process.output();
+  Client client(process.port(), milliseconds(30'000));
+  const auto ask = [&](const json& prompt, int n) {
+    client.send(post("/v1/completions", json{{"prompt", prompt},
+                                             {"n", n},
+                                             {"temperature", 1},
+                                             {"seed", 7},
+                                             {"max_tokens", 24},
+                                             {"return_token_ids", true}}
+                                            .dump()));
+    return client.read_reply().parsed().at("choices");
+  };
+  const std::string prompt = "The old man said ";
+  const std::string first = "of his neighbour, \"Son o";
+  const std::string second = "that the hand of the kin";
+  const auto ids_of = [](const std::string& text) {
+    return json(std::vector<int>(text.begin(), text.end()));
+  };
+  const json alone = ask(prompt, 2);
+  EXPECT_EQ(alone.at(0).at("token_ids"), ids_of(first));
+  EXPECT_EQ(alone.at(1).at("token_ids"), ids_of(second));
+  const json many = ask(json(8, prompt), 2);
+  ASSERT_EQ(many.size(), 16U);
+  EXPECT_EQ(many.at(0).at("token_ids"), ids_of(first));
+  EXPECT_EQ(many.at(1).at("token_ids"), ids_of(second));
+  std::set<std::string> texts;
+  for (const json& choice : many) {
+    texts.insert(choice.at("text"));
+  }
+  EXPECT_EQ(texts.size(), 16U);
 }
 
 TEST(Process, WithoutDescriptorsLeftItCanStillBeWatched) {

@@ -41,6 +41,49 @@ TEST(Chat, ContentMayBeTextParts) {
   EXPECT_EQ(request.messages[1].role, Role::kDeveloper);
 }
 
+TEST(Chat, AnAssistantsTurnMayBeWithoutText) {
+  for (const char* content : {R"(,"content":null)", "", R"(,"content":"")"}) {
+    const auto request =
+        parse_chat_request(R"({"messages":[{"role":"assistant","refusal":null,"annotations":[])" +
+                           std::string(content) + R"(},{"role":"user","content":"hi"}]})");
+    EXPECT_EQ(request.messages[0].content, "");
+  }
+  EXPECT_EQ(messages_refusal(R"([{"role":"user","content":null}])").param, "messages[0].content");
+  EXPECT_EQ(messages_refusal(R"([{"role":"system"}])").param, "messages[0].content");
+}
+
+TEST(Chat, UnknownMembersOfMessagesAndPartsAreRefused) {
+  EXPECT_EQ(messages_refusal(R"([{"role":"user","content":"a","contents":"b"}])").param,
+            "messages[0].contents");
+  EXPECT_EQ(
+      messages_refusal(R"([{"role":"user","content":[{"type":"text","text":"a","txt":"b"}]}])")
+          .param,
+      "messages[0].content.txt");
+  EXPECT_EQ(messages_refusal(R"([{"role":"assistant","content":"a","prefix":true}])").param,
+            "messages[0].prefix");
+  EXPECT_NO_THROW(static_cast<void>(parse_chat_request(
+      R"({"messages":[{"role":"user","name":"n","content":[
+          {"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]}]})")));
+}
+
+TEST(Chat, ThePromptEndsWhereTheTwoSwitchesSay) {
+  EXPECT_EQ(parse("").end, PromptEnd::kAssistantTurn);
+  EXPECT_EQ(parse(R"("add_generation_prompt":false)").end, PromptEnd::kAfterMessages);
+  EXPECT_EQ(parse(R"("continue_final_message":true)").end, PromptEnd::kInLastMessage);
+  EXPECT_EQ(parse(R"("continue_final_message":true,"add_generation_prompt":false)").end,
+            PromptEnd::kInLastMessage);
+  EXPECT_EQ(refusal(R"("continue_final_message":true,"add_generation_prompt":true)").param,
+            "continue_final_message");
+  const std::vector<ChatMessage> messages = {{Role::kUser, "hi"}, {Role::kAssistant, "Well"}};
+  EXPECT_EQ(plain_chat_prompt(messages, PromptEnd::kAfterMessages), "user: hi\nassistant: Well\n");
+  EXPECT_EQ(plain_chat_prompt(messages, PromptEnd::kInLastMessage), "user: hi\nassistant: Well");
+}
+
+TEST(Chat, MinTokensWithoutAMaximumAreTaken) {
+  EXPECT_EQ(parse(R"("min_tokens":500)").options.min_tokens, 500U);
+  EXPECT_EQ(refusal(R"("min_tokens":5,"max_completion_tokens":4)").param, "min_tokens");
+}
+
 TEST(Chat, RefusesMessagesItCannotRead) {
   for (const char* messages : {"null", "[]", "{}", R"("hi")", "7"}) {
     EXPECT_EQ(messages_refusal(messages).param, "messages") << messages;
@@ -75,11 +118,11 @@ TEST(Chat, MaxCompletionTokensIsTheNewerName) {
 
 TEST(Chat, LogprobsAreABooleanAndACount) {
   EXPECT_EQ(parse(R"("logprobs":true)").options.logprobs, 0U);
-  EXPECT_EQ(parse(R"("logprobs":true,"top_logprobs":5)").options.logprobs, 5U);
+  EXPECT_EQ(parse(R"("logprobs":true,"top_logprobs":20)").options.logprobs, 20U);
   EXPECT_FALSE(parse(R"("logprobs":false)").options.logprobs);
   EXPECT_EQ(refusal(R"("logprobs":1)").param, "logprobs");
   EXPECT_EQ(refusal(R"("top_logprobs":2)").param, "top_logprobs");
-  EXPECT_EQ(refusal(R"("logprobs":true,"top_logprobs":6)").param, "top_logprobs");
+  EXPECT_EQ(refusal(R"("logprobs":true,"top_logprobs":21)").param, "top_logprobs");
   EXPECT_EQ(refusal(R"("logprobs":true,"top_logprobs":true)").param, "top_logprobs");
 }
 

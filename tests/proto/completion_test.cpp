@@ -134,7 +134,7 @@ TEST(Completion, RefusesAnEmptyPromptInEveryForm) {
   EXPECT_EQ(refusal("{}").param, "prompt");
 }
 
-TEST(Completion, TakesSixteenPromptsAndNoMore) {
+TEST(Completion, TakesAsManyPromptsAsAnyQueueHoldsAndNoMore) {
   const auto body = [](const std::string& prompt, std::size_t count) {
     std::string list = prompt;
     for (std::size_t i = 1; i < count; ++i) {
@@ -143,8 +143,11 @@ TEST(Completion, TakesSixteenPromptsAndNoMore) {
     return R"({"prompt":[)" + list + "]}";
   };
   for (const char* prompt : {R"("a")", "[1]"}) {
-    EXPECT_EQ(parse(body(prompt, 16)).prompts.size(), 16U);
-    EXPECT_EQ(refusal(body(prompt, 17)).param, "prompt");
+    // LangChain sends 20, lm-eval 32 and more.
+    for (const std::size_t count : {std::size_t{20}, std::size_t{64}, limits::kPromptsMax}) {
+      EXPECT_EQ(parse(body(prompt, count)).prompts.size(), count);
+    }
+    EXPECT_EQ(refusal(body(prompt, limits::kPromptsMax + 1)).param, "prompt");
   }
 }
 
@@ -302,11 +305,11 @@ TEST(Completion, ASeedIsAnInt64) {
 }
 
 // sgl-project/sglang#40076, local-inference-lab/vllm#264
-TEST(Completion, LogprobsAreZeroToFive) {
-  for (std::size_t count = 0; count <= 5; ++count) {
+TEST(Completion, LogprobsAreZeroToTwenty) {
+  for (std::size_t count = 0; count <= 20; ++count) {
     EXPECT_EQ(parse(with("\"logprobs\":" + std::to_string(count))).options.logprobs, count);
   }
-  for (const auto& value : {"1000000", "-1", "6", "true", "2.5"}) {
+  for (const auto& value : {"1000000", "-1", "21", "true", "2.5"}) {
     expect_refused("\"logprobs\":" + std::string(value), "logprobs");
   }
 }
@@ -322,14 +325,16 @@ TEST(Completion, NIsOneToEightAndBestOfMustEqualIt) {
   expect_refused(R"("best_of":2)", "best_of");
 }
 
-TEST(Completion, StopsAreUpToFourShortStrings) {
+TEST(Completion, StopsAreUpToSixteenShortStrings) {
   EXPECT_EQ(parse(with(R"("stop":"x")")).options.stop, std::vector<std::string>{"x"});
-  EXPECT_EQ(parse(with(R"("stop":["a","b","c","d"])")).options.stop.size(), 4U);
+  const json sixteen(limits::kStopStringsMax, "s");
+  EXPECT_EQ(parse(with("\"stop\":" + sixteen.dump())).options.stop.size(), 16U);
+  expect_refused("\"stop\":" + json(limits::kStopStringsMax + 1, "s").dump(), "stop");
   EXPECT_TRUE(parse(with(R"("stop":[])")).options.stop.empty());
   EXPECT_EQ(parse(with("\"stop\":\"" + std::string(256, 's') + "\"")).options.stop[0].size(), 256U);
   expect_refused("\"stop\":\"" + std::string(257, 's') + "\"", "stop");
-  for (const auto& value : {R"("")", R"(["a",""])", R"(["a","b","c","d","e"])", "1", "true", "{}",
-                            "[1]", "[null]", R"([["a"]])"}) {
+  for (const auto& value :
+       {R"("")", R"(["a",""])", "1", "true", "{}", "[1]", "[null]", R"([["a"]])"}) {
     expect_refused("\"stop\":" + std::string(value), "stop");
   }
 }
@@ -338,11 +343,26 @@ TEST(Completion, ALogitBiasMapsDecimalIdsToHundreds) {
   const auto options = parse(with(R"("logit_bias":{"50":-100,"7":1.5,"0":100})")).options;
   ASSERT_EQ(options.logit_bias.size(), 3U);
   EXPECT_EQ(options.logit_bias[1], (std::pair<TokenId, float>{7, 1.5F}));
-  for (const auto& value :
-       {R"({"50":101})", R"({"50":-100.5})", R"({"50":"1"})", R"({"50":true})", R"({"50":null})",
-        R"({"a":1})", R"({"":1})", R"({"-1":1})", R"({"+1":1})", R"({" 1":1})", R"({"1 ":1})",
-        R"({"07":1})", R"({"00":1})", R"({"1.5":1})", R"({"4294967296":1})", "[]", "[1]", "1",
-        "true"}) {
+  for (const auto& value : {R"({"50":101})",
+                            R"({"50":-100.5})",
+                            R"({"50":"1"})",
+                            R"({"50":true})",
+                            R"({"50":null})",
+                            R"({"a":1})",
+                            R"({"":1})",
+                            R"({"-1":1})",
+                            R"({"+1":1})",
+                            R"({" 1":1})",
+                            R"({"1 ":1})",
+                            R"({"07":1})",
+                            R"({"00":1})",
+                            R"({"-0":1})",
+                            R"({"1.5":1})",
+                            R"({"4294967296":1})",
+                            "[]",
+                            "[1]",
+                            "1",
+                            "true"}) {
     expect_refused("\"logit_bias\":" + std::string(value), "logit_bias");
   }
   json bias = json::object();
@@ -364,39 +384,42 @@ TEST(Completion, StreamOptionsNeedAStream) {
   expect_refused(R"("stream":true,"stream_options":true)", "stream_options");
   expect_refused(R"("stream":true,"stream_options":{"include_usage":1})",
                  "stream_options.include_usage");
+  const auto continuous = [](const std::string& members) {
+    return parse(with("\"stream\":true,\"stream_options\":{" + members + "}"))
+        .options.stream_options.continuous_usage;
+  };
+  EXPECT_TRUE(continuous(R"("include_usage":true,"continuous_usage_stats":true)"));
+  EXPECT_FALSE(continuous(R"("continuous_usage_stats":true)")) << "as vLLM has it";
+  EXPECT_FALSE(continuous(R"("include_obfuscation":true)"));
+}
+
+TEST(Completion, MaxCompletionTokensIsTheNewerName) {
+  EXPECT_EQ(parse(with(R"("max_completion_tokens":4)")).options.max_tokens, 4U);
+  EXPECT_EQ(parse(with(R"("max_completion_tokens":4,"max_tokens":4)")).options.max_tokens, 4U);
+  EXPECT_EQ(parse(with(R"("max_completion_tokens":null)")).options.max_tokens, 16U);
+  expect_refused(R"("max_completion_tokens":4,"max_tokens":5)", "max_completion_tokens");
+  expect_refused(R"("max_completion_tokens":-1)", "max_completion_tokens");
+}
+
+TEST(Completion, MinTokensAreAtMostMaxTokens) {
+  EXPECT_EQ(parse(with("\"n\":1")).options.min_tokens, 0U);
+  EXPECT_EQ(parse(with(R"("min_tokens":8,"max_tokens":8)")).options.min_tokens, 8U);
+  EXPECT_EQ(parse(with(R"("min_tokens":16)")).options.min_tokens, 16U);
+  expect_refused(R"("min_tokens":17)", "min_tokens");
+  expect_refused(R"("min_tokens":9,"max_tokens":8)", "min_tokens");
+  expect_refused(R"("min_tokens":-1)", "min_tokens");
 }
 
 // ggml-org/llama.cpp#23463, huggingface/text-generation-inference#2280
-TEST(Completion, RefusesKnownFieldsItDoesNotSupportNamingThem) {
-  const std::pair<std::string, std::string> asks[] = {
-      {"response_format", R"({"type":"json_schema"})"},
-      {"response_format", R"({"type":"json_object"})"},
-      {"response_format", "{}"},
-      {"grammar", R"({"type":"json","value":{"type":7}})"},
-      {"grammar", R"("root ::= x")"},
-      {"json_schema", R"({"type":"object"})"},
-      {"structured_outputs", R"({"regex":"a"})"},
-      {"guided_json", R"({"a":1})"},
-      {"tools", R"([{"type":"function"}])"},
-      {"tool_choice", R"("auto")"},
-      {"tool_choice", R"("required")"},
-      {"functions", R"([{"name":"f"}])"},
-      {"suffix", R"("tail")"},
-      {"min_tokens", "1"},
-      {"include_stop_str_in_output", "true"},
-      {"prompt_logprobs", "1"},
-      {"n_predict", "5"},
-      {"repeat_penalty", "1.1"}};
-  for (const auto& [field, value] : asks) {
-    const ApiError error = refusal(with("\"" + field + "\":" + value));
-    EXPECT_EQ(error.status, 400) << field;
-    EXPECT_EQ(error.param, field);
-    EXPECT_NE(error.message.find(field), std::string::npos);
+TEST(Completion, RefusesFormatsOtherThanText) {
+  for (const char* format :
+       {R"({"type":"json_schema"})", R"({"type":"json_object"})", "{}", R"({"type":1})"}) {
+    const ApiError error = refusal(with("\"response_format\":" + std::string(format)));
+    EXPECT_EQ(error.status, 400) << format;
+    EXPECT_EQ(error.param.rfind("response_format", 0), 0U) << error.param;
   }
-  EXPECT_NO_THROW(static_cast<void>(
-      parse(with(R"("response_format":{"type":"text"},"suffix":"","min_tokens":0,"tools":[],
-                    "tool_choice":"none","grammar":"","include_stop_str_in_output":false,
-                    "repeat_penalty":1)"))));
+  expect_refused(R"("grammar":{"type":"json","value":{"type":7}})", "grammar");
+  EXPECT_NO_THROW(static_cast<void>(parse(with(R"("response_format":{"type":"text"})"))));
 }
 
 TEST(Completion, ReadsTheSpeculationObject) {
@@ -435,11 +458,25 @@ TEST(Completion, ReadsTheNotebankObjectAndKeepsPathsOutOfBankNames) {
 }
 
 TEST(Completion, UnknownFieldsAreIgnoredAndCounted) {
-  const auto request = parse(with(
-      R"("x":1,"y":{"z":[1]},"speculation":{"k":2,"q":1},"stream":true,
-         "stream_options":{"include_obfuscation":false})"));
-  EXPECT_EQ(request.options.unknown_fields, 4U);
-  EXPECT_EQ(request.options.speculation.k, 2U);
+  const auto request = parse(with(R"("x":1,"y":{"z":[1]})"));
+  EXPECT_EQ(request.options.unknown_fields, 2U);
+}
+
+TEST(Completion, UnknownMembersOfItsObjectsAreRefused) {
+  const std::pair<std::string, std::string> asks[] = {
+      {R"("speculation":{"enabled":false})", "speculation.enabled"},
+      {R"("speculation":{"k":2,"K":1})", "speculation.K"},
+      {R"("notebank":{"bank":"b","topk":1})", "notebank.topk"},
+      {R"("stream":true,"stream_options":{"usage":true})", "stream_options.usage"},
+      {R"("response_format":{"type":"text","strict":true})", "response_format.strict"}};
+  for (const auto& [member, param] : asks) {
+    expect_refused(member, param);
+    EXPECT_EQ(refusal(with(member)).code, "unknown_parameter") << member;
+  }
+  EXPECT_NE(refusal(with(R"("speculation":{"enabled":false})"))
+                .message.find("alpha_threshold, governor, k, mode, window"),
+            std::string::npos);
+  EXPECT_NO_THROW(static_cast<void>(parse(with(R"("speculation":{"enabled":null})"))));
 }
 
 TEST(Completion, StringsOfTheWrongKindOrSizeAreRefused) {

@@ -35,6 +35,16 @@ TEST(Fields, CountsMembersNobodyAskedFor) {
   EXPECT_EQ(fields.unknown(), 2U);
 }
 
+TEST(Fields, RefusesMembersNobodyAskedForByName) {
+  const json object = json::parse(R"({"a":1,"b":2,"n":null})");
+  Fields fields(object, "o.");
+  EXPECT_EQ(refusal_of([&] { fields.refuse_unknown(); }).param, "o.a");
+  fields.ignore({"a"});
+  EXPECT_EQ(refusal_of([&] { fields.refuse_unknown(); }).param, "o.b");
+  static_cast<void>(fields.find("b"));
+  EXPECT_NO_THROW(fields.refuse_unknown()) << "null is absent";
+}
+
 TEST(Fields, AWholeFloatIsAnIntegerAndNothingElseIs) {
   EXPECT_EQ(require_integer(json(16.0), "x", 0, 100), 16);
   EXPECT_EQ(require_integer(json(-3), "x", -5, 5), -3);

@@ -155,6 +155,12 @@ TEST(ErrorBody, HasTheFourMembersAndTheContextCounts) {
   EXPECT_EQ(body["n_prompt_tokens"], 4097);
   EXPECT_EQ(body["n_ctx"], 4096);
   EXPECT_EQ(body["type"], "exceed_context_size_error");
+  EXPECT_EQ(body["code"], "context_length_exceeded");
+  // litellm and LangChain know an overflow by these words of the message.
+  const std::string message = body["message"];
+  EXPECT_NE(message.find("maximum context length is 4096 tokens"), std::string::npos) << message;
+  EXPECT_NE(message.find("context_length_exceeded"), std::string::npos) << message;
+  EXPECT_NE(message.find("4097"), std::string::npos) << message;
 }
 
 TEST(ErrorBody, EachStatusHasItsType) {
@@ -162,6 +168,9 @@ TEST(ErrorBody, EachStatusHasItsType) {
   EXPECT_EQ(authentication_error("x").type, "authentication_error");
   EXPECT_EQ(model_not_found("m").status, 404);
   EXPECT_EQ(model_not_found("m").param, "model");
+  EXPECT_EQ(model_not_found("m").code, "model_not_found");
+  // LangChain takes a 404 without a code for a missing model.
+  EXPECT_EQ(not_found("x").code, "not_found");
   EXPECT_EQ(unavailable("x").status, 503);
   EXPECT_EQ(unavailable("x").type, "unavailable_error");
   EXPECT_EQ(http_error(505, "x").type, "server_error");

@@ -101,12 +101,26 @@ TEST(YamlSubset, RefusesWhatItDoesNotReadNamingTheLine) {
 }
 
 TEST(OpenApi, DescribesEveryPath) {
-  for (const char* path :
-       {"/v1/completions", "/v1/chat/completions", "/v1/models", "/v1/models/{id}", "/tokenize",
-        "/detokenize", "/v1/notebanks", "/v1/notebanks/{bank}", "/v1/notebanks/{bank}/notes/{id}",
-        "/v1/notebanks/{bank}/write", "/v1/notebanks/{bank}/address", "/v1/notebanks/{bank}/replay",
-        "/health", "/health/live", "/health/ready", "/metrics", "/v1/stats", "/",
-        "/openapi.json"}) {
+  for (const char* path : {"/v1/completions",
+                           "/v1/chat/completions",
+                           "/v1/models",
+                           "/v1/models/{id}",
+                           "/tokenize",
+                           "/detokenize",
+                           "/tokenizer_info",
+                           "/v1/notebanks",
+                           "/v1/notebanks/{bank}",
+                           "/v1/notebanks/{bank}/notes/{id}",
+                           "/v1/notebanks/{bank}/write",
+                           "/v1/notebanks/{bank}/address",
+                           "/v1/notebanks/{bank}/replay",
+                           "/health",
+                           "/health/live",
+                           "/health/ready",
+                           "/metrics",
+                           "/v1/stats",
+                           "/",
+                           "/openapi.json"}) {
     EXPECT_TRUE(document()["paths"].contains(path)) << path;
   }
   EXPECT_EQ(document()["openapi"], "3.1.0");
@@ -137,6 +151,8 @@ TEST(OpenApi, NumbersAreThoseOfTheCode) {
   const json& completion = schemas["CompletionRequest"]["allOf"][1]["properties"];
   EXPECT_EQ(completion["prompt"]["oneOf"][1]["maxItems"], limits::kPromptsMax);
   EXPECT_EQ(completion["logprobs"]["maximum"], limits::kTopLogprobsMax);
+  EXPECT_EQ(schemas["TokenLogprob"]["properties"]["top_logprobs"]["maxItems"],
+            limits::kTopLogprobsMax);
   const json& chat = schemas["ChatRequest"]["allOf"][1]["properties"];
   EXPECT_EQ(chat["messages"]["maxItems"], limits::kMessagesMax);
 }
@@ -153,7 +169,7 @@ TEST(OpenApi, TheParserRefusesWhatTheSchemaRefuses) {
   const json values = json::parse(
       R"([null,true,false,0,1,-1,2,0.5,1.5,16,17,6,-2,-3,1e30,18446744073709551615,"","a","off","text",
           [],["a"],[1],[""],[[1]],[1,"a"],{},{"a":1},{"7":1},{"07":1},{"7":101},{"type":"text"},
-          {"bank":"b"},{"bank":"../b"},{"k":3},{"mode":"x"},{"include_usage":true}])");
+          {"bank":"b"},{"bank":"../b"},{"bank":"b","a":1},{"k":3},{"enabled":false},{"type":"text","a":1},{"mode":"x"},{"include_usage":true}])");
   std::set<std::string> fields;
   for (const auto& part : document()["components"]["schemas"]["CompletionRequest"]["allOf"]) {
     const json& schema =
@@ -164,8 +180,8 @@ TEST(OpenApi, TheParserRefusesWhatTheSchemaRefuses) {
   }
   EXPECT_GT(fields.size(), 35U);
   for (const auto& field : fields) {
-    if (field == "stream_options" || field == "best_of") {
-      continue;  // What they may be depends on "stream" and "n", which no schema here says.
+    if (field == "stream_options" || field == "best_of" || field == "min_tokens") {
+      continue;  // What they may be depends on other members, which no schema here says.
     }
     for (const auto& value : values) {
       json body = {{"prompt", "a"}};
@@ -196,6 +212,8 @@ class Answers : public ::testing::Test {
     last_ = choice_;
     last_.finish_reason = FinishReason::kStop;
     last_.stop_reason = "\n";
+    stopped_.finish_reason = FinishReason::kStop;
+    stopped_.stop_token = 7;
     bare_.finish_reason = FinishReason::kLength;
   }
 
@@ -204,19 +222,25 @@ class Answers : public ::testing::Test {
   Choice choice_;
   Choice last_;
   Choice bare_;
+  Choice stopped_;
 };
 
 TEST_F(Answers, OfCompletionsFollowTheSchema) {
-  expect_valid("CompletionResponse", completion_response(head_, {last_, bare_}, receipt_));
+  expect_valid("CompletionResponse",
+               completion_response(head_, {last_, bare_, stopped_}, receipt_));
+  Receipt normalized = receipt_;
+  normalized.normalized_characters = 3;
+  expect_valid("CompletionResponse", completion_response(head_, {last_}, normalized));
   expect_valid("CompletionResponse", completion_response(head_, {bare_}, Receipt()));
   expect_valid("CompletionChunk", completion_chunk(head_, choice_, {}));
   expect_valid("CompletionChunk", completion_chunk(head_, choice_, {.usage_null = true}));
   expect_valid("CompletionChunk", completion_chunk(head_, last_, {.receipt = &receipt_}));
+  expect_valid("CompletionChunk", completion_chunk(head_, stopped_, {.usage = UsageSoFar{3, 4}}));
   expect_valid("CompletionChunk", completion_usage_chunk(head_, receipt_));
 }
 
 TEST_F(Answers, OfChatFollowTheSchema) {
-  expect_valid("ChatResponse", chat_response(head_, {last_, bare_}, receipt_));
+  expect_valid("ChatResponse", chat_response(head_, {last_, bare_, stopped_}, receipt_));
   expect_valid("ChatChunk", chat_role_chunk(head_, 0, {}));
   expect_valid("ChatChunk", chat_chunk(head_, choice_, {.usage_null = true}));
   expect_valid("ChatChunk", chat_chunk(head_, bare_, {.receipt = &receipt_}));
@@ -231,6 +255,7 @@ TEST_F(Answers, OfTheRestFollowTheSchema) {
   expect_valid("TokenizeResponse", tokenize_response({{1, "a"}, {2, "\xFF"}}, true, 8));
   expect_valid("TokenizeResponse", tokenize_response({{1, "a"}}, false, 8));
   expect_valid("DetokenizeResponse", detokenize_response("a"));
+  expect_valid("TokenizerInfo", tokenizer_info_response({8, 128, std::nullopt, "</s>"}));
   expect_valid("Health", health_body());
   expect_valid("Error", health_unavailable_body("loading"));
   StatsSnapshot stats;

@@ -87,6 +87,10 @@ TEST(Origins, AreOffByDefaultAndListedOtherwise) {
   EXPECT_EQ(allowed.header("access-control-allow-origin"), "https://a.example");
   EXPECT_EQ(allowed.header("access-control-allow-methods"), "POST");
   EXPECT_EQ(allowed.header("vary"), "Origin");
+  const Reply client = open.ask(preflight +
+                                "https://a.example\r\nAccess-Control-Request-Headers: "
+                                "authorization,x-stainless-os\r\n\r\n");
+  EXPECT_EQ(client.header("access-control-allow-headers"), "authorization,x-stainless-os");
   EXPECT_EQ(open.ask(preflight + "https://b.example\r\n\r\n").header("access-control-allow-origin"),
             "");
   const Reply used = open.ask(post("/v1/completions", body, "Origin: https://a.example\r\n"));
@@ -111,6 +115,29 @@ TEST(Hosts, OtherNamesAreNotAnswered) {
   EXPECT_EQ(server.ask("GET http://evil.example/health HTTP/1.1\r\nHost: localhost\r\n\r\n").status,
             403);
   EXPECT_EQ(server.ask("GET /health HTTP/1.0\r\n\r\n").status, 200);
+}
+
+TEST(Models, AnIdWithSlashesIsFoundAsItIsAndEscaped) {
+  const TestServer server(ascii_script("ok", '.', "Qwen/Qwen3.5-0.8B"));
+  for (const char* path : {"/v1/models/Qwen/Qwen3.5-0.8B", "/v1/models/Qwen%2FQwen3.5-0.8B",
+                           "/v1/models/Qwen%2fQwen3.5-0.8B", "//v1/models/Qwen/Qwen3.5-0.8B/"}) {
+    const Reply reply = server.ask(get(path));
+    ASSERT_EQ(reply.status, 200) << path << reply.body;
+    EXPECT_EQ(reply.parsed().at("id"), "Qwen/Qwen3.5-0.8B");
+  }
+  for (const char* path : {"/v1/models/Qwen", "/v1/models/Qwen/Qwen3.5-0.8B/x", "/v1/models/a%zz",
+                           "/v1/models/%", "/v1/models/%ff"}) {
+    const Reply reply = server.ask(get(path));
+    EXPECT_EQ(reply.status, 404) << path;
+    EXPECT_EQ(reply.parsed().at("error").at("code"), "model_not_found") << path;
+  }
+}
+
+TEST(Paths, AnUnknownOneHasACodeOfItsOwn) {
+  const TestServer server(ascii_script("ok"));
+  const Reply reply = server.ask(get("/v1/embeddings"));
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(reply.parsed().at("error").at("code"), "unknown_path");
 }
 
 TEST(UnixSocket, ServesAndCleansUp) {

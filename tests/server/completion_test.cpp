@@ -2,6 +2,7 @@
 // socket. Names in brackets are the public reports whose fault must not come back.
 #include <cmath>
 #include <gtest/gtest.h>
+#include <map>
 
 #include "support.h"
 
@@ -220,12 +221,149 @@ TEST(Completion, StreamedLogprobsJoinToTheWholeOnes) {
   json offsets = json::array();
   for (const json& chunk : server.stream(request).chunks) {
     const json& part = chunk.at("choices").at(0).at("logprobs");
+    if (part.is_null()) {
+      EXPECT_FALSE(chunk.at("choices").at(0).at("finish_reason").is_null());
+      continue;
+    }
     joined.insert(joined.end(), part.at("tokens").begin(), part.at("tokens").end());
     offsets.insert(offsets.end(), part.at("text_offset").begin(), part.at("text_offset").end());
   }
   EXPECT_EQ(joined, whole.at("tokens"));
   EXPECT_EQ(offsets, whole.at("text_offset"));
   EXPECT_EQ(joined.size(), 12U);
+}
+
+// Every way a text can end, streamed by either endpoint: one shape, OpenAI's.
+TEST(Completion, TheEndOfAStreamedChoiceIsAChunkOfItsOwn) {
+  const TestServer server(ascii_script("abcdef"));
+  std::vector<json> requests;
+  for (const json& more :
+       {json{{"max_tokens", 4}}, json{{"max_tokens", 0}}, json{{"max_tokens", 0}, {"echo", true}},
+        json{{"max_tokens", 9}, {"stop", "d"}}, json{{"max_tokens", 9}, {"stop", "a"}},
+        json{{"max_tokens", 9}, {"stop_token_ids", {'c'}}}, json{{"max_tokens", 5}, {"n", 3}},
+        json{{"max_tokens", 5}, {"logprobs", 2}, {"echo", true}, {"n", 2}},
+        json{{"max_tokens", 5}, {"return_token_ids", true}},
+        json{{"max_tokens", 5}, {"stream_options", {{"include_usage", true}}}}}) {
+    json request = {{"prompt", ">"}, {"temperature", 0}};
+    request.update(more);
+    requests.push_back(request);
+    if (!more.contains("echo") && !more.contains("logprobs")) {
+      request.erase("prompt");
+      request["messages"] = {{{"role", "user"}, {"content", ">"}}};
+      requests.push_back(request);
+    }
+  }
+  for (json& request : requests) {
+    request["stream"] = true;
+    const char* path = request.contains("messages") ? "/v1/chat/completions" : "/v1/completions";
+    const Streamed streamed = parse_stream(server.ask(post(path, request.dump())).body);
+    EXPECT_TRUE(streamed.done) << request;
+    std::map<std::size_t, int> ends;
+    for (const json& chunk : streamed.chunks) {
+      if (chunk.at("choices").empty()) {
+        continue;
+      }
+      const json& choice = chunk.at("choices").at(0);
+      const std::size_t index = choice.at("index");
+      EXPECT_EQ(ends[index], 0) << "after its end: " << chunk;
+      if (choice.at("finish_reason").is_null()) {
+        continue;
+      }
+      ++ends[index];
+      EXPECT_EQ(choice.value("text", ""), "") << chunk;
+      EXPECT_EQ(choice.value("delta", json::object()), json::object()) << chunk;
+      EXPECT_TRUE(choice.at("logprobs").is_null()) << chunk;
+      EXPECT_FALSE(choice.contains("token_ids")) << chunk;
+    }
+    EXPECT_EQ(ends.size(), request.value("n", 1U)) << request;
+    for (const auto& [index, count] : ends) {
+      EXPECT_EQ(count, 1) << request << " choice " << index;
+    }
+  }
+}
+
+TEST(Completion, AnEchoedPromptComesWithItsTokensForEveryChoice) {
+  const TestServer server(ascii_script("abcdef"));
+  const json request = {
+      {"prompt", "the prompt>"}, {"max_tokens", 3}, {"temperature", 0}, {"echo", true},
+      {"logprobs", 1},           {"n", 3},          {"stream", true}};
+  std::map<std::size_t, std::string> texts;
+  std::map<std::size_t, std::string> joined;
+  for (const json& chunk : parse_stream(server.complete(request).body).chunks) {
+    const json& choice = chunk.at("choices").at(0);
+    const std::size_t index = choice.at("index");
+    texts[index] += choice.at("text").get<std::string>();
+    if (!choice.at("logprobs").is_null()) {
+      for (const json& token : choice.at("logprobs").at("tokens")) {
+        joined[index] += token.get<std::string>();
+      }
+    }
+    EXPECT_EQ(texts[index], joined[index]) << "text without its tokens: " << chunk;
+  }
+  for (std::size_t index = 0; index < 3; ++index) {
+    EXPECT_EQ(texts[index], "the prompt>abc");
+  }
+}
+
+TEST(Completion, TheStopReasonIsTheStringOrTheTokenThatEndedTheText) {
+  const std::vector<std::string> vocabulary = {">", "a", "b", "c", "</s>"};
+  const TestServer server(token_script(vocabulary, {"a", "b", "c", "</s>"}, "</s>"));
+  const auto reason_for = [&](const json& more) {
+    json request = ask_greedy(">", 8);
+    request.update(more);
+    const json choice = server.complete(request).parsed().at("choices").at(0);
+    EXPECT_EQ(server.stream(request).chunks.back().at("choices").at(0).at("stop_reason"),
+              choice.at("stop_reason"));
+    return choice.at("stop_reason");
+  };
+  EXPECT_EQ(reason_for({{"stop", "b"}}), "b");
+  EXPECT_EQ(reason_for({{"stop_token_ids", {3}}}), 3);
+  EXPECT_TRUE(reason_for(json::object()).is_null()) << "the model's own end";
+  EXPECT_TRUE(reason_for({{"stop_token_ids", {4}}}).is_null()) << "likewise";
+  EXPECT_EQ(reason_for({{"stop_token_ids", {4}}, {"ignore_eos", true}}), 4);
+  EXPECT_TRUE(reason_for({{"max_tokens", 2}}).is_null());
+}
+
+// The same ids whatever the speculation; stop strings and stop tokens count after the minimum.
+TEST(Completion, NothingEndsTheTextBeforeMinTokens) {
+  const TestServer server(ascii_script("abcabcabc"));
+  for (const char* mode : {"on", "off"}) {
+    json request = ask_greedy(">", 9);
+    request["speculation"] = {{"mode", mode}};
+    request["stop"] = "b";
+    request["min_tokens"] = 3;
+    EXPECT_EQ(text_of(ask_both_ways(server, request)), "abca") << mode;
+    request["stop"] = "bc";
+    request["min_tokens"] = 2;
+    // Begun before the minimum, completed after it.
+    EXPECT_EQ(text_of(ask_both_ways(server, request)), "a") << mode;
+    request.erase("stop");
+    request["min_tokens"] = 5;
+    request["stop_token_ids"] = {'b'};
+    const json body = ask_both_ways(server, request);
+    EXPECT_GE(body.at("usage").at("completion_tokens"), 5) << mode;
+    EXPECT_EQ(text_of(body).substr(0, 5).find('b'), std::string::npos) << text_of(body);
+    request["min_tokens"] = 9;
+    EXPECT_EQ(ask_both_ways(server, request).at("usage").at("completion_tokens"), 9) << mode;
+  }
+}
+
+TEST(Completion, ContinuousUsageIsOnEveryChunk) {
+  const TestServer server(ascii_script("abcdef"));
+  const Streamed streamed = server.stream(
+      {{"prompt", {">", "x>"}},
+       {"max_tokens", 6},
+       {"stream_options", {{"include_usage", true}, {"continuous_usage_stats", true}}}});
+  std::size_t last = 0;
+  for (const json& chunk : streamed.chunks) {
+    const json& usage = chunk.at("usage");
+    EXPECT_EQ(usage.at("prompt_tokens"), 3);
+    const std::size_t so_far = usage.at("completion_tokens");
+    EXPECT_GE(so_far, last);
+    EXPECT_EQ(usage.at("total_tokens"), 3 + so_far);
+    last = so_far;
+  }
+  EXPECT_EQ(last, 12U);
 }
 
 // [vllm-project/vllm#6521] [huggingface/text-generation-inference#1088] [vllm-project/vllm#10432]
@@ -378,6 +516,28 @@ TEST(Chat, AnswersAndStreamsWithRolesAndTheTemplatesStop) {
   EXPECT_EQ(streamed.text, " hi there");
   EXPECT_EQ(streamed.chunks.front().at("choices").at(0).at("delta").at("role"), "assistant");
   EXPECT_TRUE(streamed.done);
+}
+
+TEST(Chat, AnOpenLastMessageIsContinued) {
+  // Says what it has read last, after '>'.
+  const TestServer server(ascii_script("ing"));
+  json request = {{"messages",
+                   {{{"role", "user"}, {"content", "hello"}},
+                    {{"role", "assistant"}, {"content", "I am writ>"}}}},
+                  {"continue_final_message", true},
+                  {"max_tokens", 3},
+                  {"temperature", 0}};
+  const json body = server.ask(post("/v1/chat/completions", request.dump())).parsed();
+  EXPECT_EQ(body.at("choices").at(0).at("message").at("content"), "ing");
+  EXPECT_EQ(body.at("usage").at("prompt_tokens"),
+            std::string("user: hello\nassistant: I am writ>").size());
+  request.erase("continue_final_message");
+  request["add_generation_prompt"] = false;
+  EXPECT_EQ(server.ask(post("/v1/chat/completions", request.dump()))
+                .parsed()
+                .at("usage")
+                .at("prompt_tokens"),
+            std::string("user: hello\nassistant: I am writ>\n").size());
 }
 
 TEST(Chat, WithoutAMaximumItEndsAtTheServersBound) {

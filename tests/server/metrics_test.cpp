@@ -167,6 +167,20 @@ TEST(Metrics, WhatClientsSendMakesNoSeries) {
   EXPECT_EQ(server.metric("spel_http_requests_total{route=\"none\",status=\"4xx\"}"), 300);
 }
 
+TEST(Metrics, AClientThatLeavesEarlyIsNotAFaultyRequest) {
+  const TestServer server(ascii_script("ok"));
+  const std::string series = "spel_http_requests_total{route=\"/v1/completions\",status=\"";
+  for (int i = 0; i < 3; ++i) {
+    Client client(server.port());
+    client.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{");
+    client.close();
+  }
+  EXPECT_TRUE(eventually([&] { return server.metric(series + "disconnected\"}") == 3; }));
+  EXPECT_EQ(server.metric(series + "4xx\"}"), 0);
+  EXPECT_EQ(server.complete({{"prompt", ""}}).status, 400);
+  EXPECT_EQ(server.metric(series + "4xx\"}"), 1);
+}
+
 // [ggml-org/llama.cpp#25128] [jupp0r/prometheus-cpp#529]: scrapes change nothing, also many at once
 // under load.
 TEST(Metrics, ScrapersDoNotDisturbEachOther) {

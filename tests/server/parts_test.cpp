@@ -1,4 +1,5 @@
 // The small parts, each alone.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -6,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
+#include <set>
 #include <sys/stat.h>
 #include <utility>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "server/memory_reserve.h"
 #include "server/message.h"
 #include "server/model_loader.h"
+#include "server/normalize_text.h"
 #include "server/pipeline.h"
 #include "server/retry_after.h"
 #include "server/router.h"
@@ -299,14 +302,126 @@ TEST(Router, MatchesWholeSegments) {
   }
 }
 
-TEST(ChoiceSeeds, FirstIsTheClientsAndAllDiffer) {
-  EXPECT_EQ(choice_seed(42, 0), 42U);
-  std::set<std::uint64_t> seen;
-  for (std::size_t i = 0; i < 8; ++i) {
-    seen.insert(choice_seed(42, i));
-    seen.insert(choice_seed(43, i));
+TEST(Router, TheLastParameterMayTakeTheRestOfThePath) {
+  Router router;
+  const SyncHandler handler = [](const Request&) { return json_response("{}"); };
+  router.add(Verb::get, "/m", {}, handler);
+  router.add(Verb::get, "/m/{id}", {.takes_rest = true}, handler);
+  std::vector<std::string> parameters;
+  for (const std::string id : {"a", "a/b", "a/b/c", "a%2Fb"}) {
+    ASSERT_NE(router.find("/m/" + id, parameters), nullptr) << id;
+    EXPECT_EQ(parameters, std::vector<std::string>({id}));
   }
-  EXPECT_EQ(seen.size(), 16U);
+  for (const char* path : {"/m/", "/n/a", "/"}) {
+    EXPECT_EQ(router.find(path, parameters), nullptr) << path;
+  }
+}
+
+TEST(ChoiceSeeds, TheFirstIsTheClientsAndAllDiffer) {
+  EXPECT_EQ(choice_seed(42, 0, 0), 42U);
+  // What the second choice of a lone prompt has always had.
+  EXPECT_EQ(choice_seed(7, 0, 1), 0x63cbe1e459320dd7ULL);
+  std::set<std::uint64_t> seen;
+  for (std::size_t prompt = 0; prompt < 64; ++prompt) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      seen.insert(choice_seed(42, prompt, i));
+      seen.insert(choice_seed(43, prompt, i));
+    }
+  }
+  EXPECT_EQ(seen.size(), 2U * 64U * 8U);
+}
+
+TEST(NormalizedText, QuotesDashesAndAccentsBecomeAscii) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"\u2018Don\u2019t\u2019, \u201Cshe\u201D said \u2014 \u2013 \u2026",
+       "'Don't', \"she\" said -- - ..."},
+      {"caf\u00E9 na\u00EFve \u00C5ngstr\u00F6m Stra\u00DFe \u0141\u00F3d\u017A \u0153uvre",
+       "cafe naive Angstrom Strasse Lodz oeuvre"},
+      {"cafe\u0301", "cafe"},
+      {"a\u00A0b\u2009c\u200Bd\uFEFF", "a b cd"},
+      {"\uFB01ne", "fine"}};
+  for (const auto& [from, to] : cases) {
+    std::string text = from;
+    EXPECT_GT(normalize_text(text), 0U);
+    EXPECT_EQ(text, to);
+    EXPECT_EQ(normalize_text(text), 0U) << "twice is once";
+  }
+}
+
+TEST(NormalizedText, WhatHasNoLikenessStays) {
+  for (const std::string text :
+       {"plain ASCII\n\t~", "\u4F60\u597D", "\U0001F642", "\u0416", "\xFF\xC3", "\xE2\x80"}) {
+    std::string same = text;
+    EXPECT_EQ(normalize_text(same), 0U) << text;
+    EXPECT_EQ(same, text);
+  }
+  std::string some = "\u2019\u4F60\u2019";
+  EXPECT_EQ(normalize_text(some), 2U);
+  EXPECT_EQ(some, "'\u4F60'");
+}
+
+TEST(NormalizedText, EveryReplacementIsAscii) {
+  std::size_t known = 0;
+  for (char32_t character = 0; character < 0x110000; ++character) {
+    if (const auto ascii = ascii_for(character)) {
+      ++known;
+      EXPECT_GE(character, 0x80U);
+      EXPECT_TRUE(std::all_of(ascii->begin(), ascii->end(),
+                              [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
+    }
+  }
+  EXPECT_GT(known, 300U);
+}
+
+/// The value of a field of `response`, "" without one.
+std::string field_of(const Response& response, const std::string& wanted) {
+  for (const auto& [name, value] : response.headers()) {
+    if (name == wanted) {
+      return value;
+    }
+  }
+  return {};
+}
+
+TEST(Cors, APreflightAllowsTheFieldsThatItAsksFor) {
+  const Cors cors({"https://app.example"});
+  Request request;
+  request.method = Verb::options;
+  request.origin = "https://app.example";
+  request.requested_method = "POST";
+  const auto allowed = [&](const std::string& asked) {
+    request.requested_fields = asked;
+    return field_of(cors.preflight(request, "POST").value(), "Access-Control-Allow-Headers");
+  };
+  const std::string openai =
+      "authorization,content-type,x-stainless-arch,x-stainless-lang,x-stainless-os,"
+      "x-stainless-package-version,x-stainless-retry-count,x-stainless-runtime,"
+      "x-stainless-runtime-version,x-stainless-timeout";
+  EXPECT_EQ(allowed(openai), openai);
+  EXPECT_EQ(allowed("x-a, x-b"), "x-a, x-b");
+  for (const std::string odd : {"", "x-a\"", "x-a:b", "x\xC3\xA9", "<script>"}) {
+    EXPECT_EQ(allowed(odd), "Authorization, Content-Type, X-Request-Id") << odd;
+  }
+}
+
+TEST(Cors, AStarAllowsEveryPageAndNoCredentials) {
+  const Cors cors({"*"});
+  Request request;
+  request.host = "localhost:8080";
+  request.method = Verb::post;
+  for (const char* origin : {"https://any.example", "null", "chrome-extension://abc"}) {
+    request.origin = origin;
+    EXPECT_TRUE(cors.allows(request)) << origin;
+    Response response;
+    cors.decorate(request, response);
+    EXPECT_EQ(field_of(response, "Access-Control-Allow-Origin"), "*");
+    EXPECT_EQ(field_of(response, "Access-Control-Allow-Credentials"), "");
+  }
+}
+
+TEST(HostCheck, AStarAcceptsEveryName) {
+  const HostCheck check("127.0.0.1", {"*"});
+  EXPECT_TRUE(check.allows("anything.example:8080"));
 }
 
 TEST(Cors, ForeignPagesMayReadNothingAndChangeNothing) {

@@ -276,8 +276,9 @@ config::ServerConfig test_config(const TestServer::Adjust& adjust) {
 
 }  // namespace
 
-Script ascii_script(const std::string& text, char filler) {
+Script ascii_script(const std::string& text, char filler, const std::string& model_id) {
   Script script;
+  script.model_id = model_id;
   script.next = after_marker('>', {text.begin(), text.end()}, filler);
   return script;
 }
@@ -318,7 +319,7 @@ std::unique_ptr<const Backend> scripted_backend(const Script& script) {
   auto draft = script.draft ? engine::make_scripted_model(options, script.next) : nullptr;
 
   auto backend = std::make_unique<Backend>();
-  backend->model_id = "scripted";
+  backend->model_id = script.model_id;
   backend->created = 1'700'000'000;
   backend->parameters = 1000;
   backend->draft_parameters = script.draft ? 100 : 0;

@@ -94,6 +94,7 @@ struct Streamed {
 // --- Server --------------------------------------------------------------------------------------
 
 struct Script {
+  std::string model_id = "scripted";
   std::vector<std::string> vocabulary;  ///< Empty: ASCII.
   std::optional<TokenId> eos;           ///< With a vocabulary.
   engine::NextToken next;
@@ -105,7 +106,8 @@ struct Script {
 };
 
 /// ASCII: after the last '>' of the history the characters of `text`, then `filler` for ever.
-[[nodiscard]] Script ascii_script(const std::string& text, char filler = '.');
+[[nodiscard]] Script ascii_script(const std::string& text, char filler = '.',
+                                  const std::string& model_id = "scripted");
 /// Tokens by name: after the last ">" the tokens of `output`, then the last one for ever.
 [[nodiscard]] Script token_script(std::vector<std::string> vocabulary,
                                   std::vector<std::string> output, const std::string& eos = {});

@@ -38,7 +38,7 @@ std::vector<Case> cases() {
       {"vllm-project/vllm#6707", R"({"prompt":"hi"})", 200, ""},
       {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":1000000})", 400, "logprobs"},
       {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":-1})", 400, "logprobs"},
-      {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":6})", 400, "logprobs"},
+      {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":21})", 400, "logprobs"},
       {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":true})", 400, "logprobs"},
       {"sgl-project/sglang#40076", R"({"prompt":"a","logprobs":2.5})", 400, "logprobs"},
       {"local-inference-lab/vllm#264", R"({"prompt":"a","echo":true,"logprobs":-1})", 400,
@@ -128,6 +128,79 @@ TEST(Validation, MoreChoicesThanTheServerHoldsAreRefusedForGood) {
   EXPECT_EQ(reply.error_param(), "n");
 }
 
+TEST(Validation, MorePromptsThanTheServerHoldsAreRefusedAndAsManyAreTaken) {
+  const TestServer server(ascii_script("ok"));
+  const json most(12, ">");  // Four sequences and eight in the queue.
+  const json answer = server.complete({{"prompt", most}, {"max_tokens", 2}}).parsed();
+  EXPECT_EQ(answer.at("choices").size(), 12U);
+  const Reply reply = server.complete({{"prompt", json(13, ">")}, {"max_tokens", 2}});
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.error_param(), "prompt");
+}
+
+TEST(Validation, AnAnswerOfTooManyLogprobsIsRefused) {
+  const TestServer server(ascii_script("ok"));
+  json request = {{"prompt", ">"}, {"max_tokens", 4000}, {"logprobs", 20}, {"n", 4}};
+  const Reply reply = server.complete(request);
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.error_param(), "logprobs");
+  request["max_tokens"] = 40;
+  EXPECT_EQ(server.complete(request).status, 200);
+}
+
+TEST(Validation, AMinimumThatCannotBeKeptIsRefused) {
+  const TestServer server(token_script({">", "a"}, {"a"}));
+  const Reply reply =
+      server.complete({{"prompt", ">"}, {"min_tokens", 1}, {"stop_token_ids", {0, 1}}});
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.error_param(), "min_tokens");
+}
+
+TEST(Validation, ACharacterWithoutATokenIsNamedWithWhatWouldHelp) {
+  const TestServer server(ascii_script("ok"));
+  const auto message_for = [&](const std::string& prompt) {
+    const Reply reply = server.complete({{"prompt", prompt}});
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_EQ(reply.error_param(), "prompt");
+    return reply.parsed().at("error").at("message").get<std::string>();
+  };
+  const std::string quote = message_for("don\u2019t");
+  EXPECT_NE(quote.find("U+2019 (\"\u2019\") at byte 3"), std::string::npos) << quote;
+  EXPECT_NE(quote.find("--normalize-text"), std::string::npos) << quote;
+  const std::string other = message_for("\u4F60");
+  EXPECT_NE(other.find("U+4F60"), std::string::npos) << other;
+  EXPECT_EQ(other.find("--normalize-text"), std::string::npos) << other;
+}
+
+TEST(Validation, WithNormalizedTextTheReceiptSaysHowManyCharacters) {
+  const TestServer server(ascii_script("ok"),
+                          [](config::ServerConfig& c) { c.normalize_text = true; });
+  json request = {{"prompt", {"\u201Cdon\u2019t\u201D>", ">"}},
+                  {"max_tokens", 2},
+                  {"temperature", 0},
+                  {"echo", true},
+                  {"n", 2}};
+  const json body = server.complete(request).parsed();
+  EXPECT_EQ(body.at("choices").at(0).at("text"), "\"don't\">ok");
+  EXPECT_EQ(body.at("usage").at("prompt_tokens_details").at("normalized_characters"), 3);
+  EXPECT_FALSE(server.complete({{"prompt", "plain"}})
+                   .parsed()
+                   .at("usage")
+                   .at("prompt_tokens_details")
+                   .contains("normalized_characters"));
+  const json chat = {{"messages", {{{"role", "user"}, {"content", "caf\u00E9"}}}},
+                     {"max_tokens", 1}};
+  EXPECT_EQ(server.ask(post("/v1/chat/completions", chat.dump()))
+                .parsed()
+                .at("usage")
+                .at("prompt_tokens_details")
+                .at("normalized_characters"),
+            1);
+  EXPECT_EQ(server.ask(post("/tokenize", "{\"content\":\"\xC3\xA9\"}")).parsed().at("tokens"),
+            json({'e'}));
+  EXPECT_EQ(server.complete({{"prompt", "\u4F60"}}).status, 400);
+}
+
 TEST(Validation, TokenizeAndDetokenizeAreInverse) {
   const TestServer server(ascii_script("ok"));
   const json tokens = server.ask(post("/tokenize", R"({"content":"hey"})")).parsed();
@@ -137,6 +210,19 @@ TEST(Validation, TokenizeAndDetokenizeAreInverse) {
   EXPECT_EQ(text.at("content"), "hey");
   EXPECT_EQ(server.ask(post("/detokenize", R"({"tokens":[128]})")).status, 400);
   EXPECT_EQ(server.ask(post("/tokenize", "{\"content\":\"\xC3\xA9\"}")).status, 400);
+}
+
+// What lm-eval asks a server for before it sends a prompt.
+TEST(Validation, TheTokenizerIsDescribedAsVllmDescribesIt) {
+  const TestServer server(token_script({">", "a", "</s>"}, {"a"}, "</s>"));
+  const json info = server.ask(get("/tokenizer_info")).parsed();
+  EXPECT_EQ(info.at("eos_token"), "</s>");
+  EXPECT_TRUE(info.at("bos_token").is_null());
+  EXPECT_EQ(info.at("model_max_length"), 4096);
+  EXPECT_NE(info.at("chat_template").get<std::string>().find("assistant:"), std::string::npos);
+  const json tokens =
+      server.ask(post("/tokenize", R"({"prompt":"a","add_special_tokens":false})")).parsed();
+  EXPECT_EQ(tokens.at("tokens"), json::array({1}));
 }
 
 // [ollama/ollama#13223]; and until the memory module is there, [ggml-org/llama.cpp#14434] has

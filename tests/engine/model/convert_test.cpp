@@ -144,6 +144,16 @@ TEST_F(Convert, AFileThatIsThereIsReplacedOnlyWhenForced) {
   EXPECT_EQ(folder_.entries(), 2U);
 }
 
+TEST_F(Convert, ADirectoryHasTheTokenizerOfTheShippedModel) {
+  ModelConfig config = tiny_config();
+  config.vocab_size = 128;
+  config.max_seq = 4096;
+  write_model(*random_source(config, 7), std::nullopt, path("a"), ModelForm::kDirectory);
+  for (const char* file : {kTokenizerName, kTokenizerConfigName}) {
+    EXPECT_EQ(read_bytes(folder_.path() / "a" / file), read_bytes(kShippedModel / file)) << file;
+  }
+}
+
 TEST_F(Convert, SpelwToDirectoryAndBackGivesTheSameQuantisedDraft) {
   write_model(*random_source(tiny_config(), 7), std::nullopt, path("a.spelw"), ModelForm::kSpelw);
   ASSERT_EQ(run(tools::convert_weights_main, {path("a.spelw"), path("b")}), 0) << err_.str();

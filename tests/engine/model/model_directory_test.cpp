@@ -120,6 +120,7 @@ TEST_F(ModelDirectory, TheIdentityFollowsTheWeightsAndNotTheGoldenLogits) {
   EXPECT_NE(open_model_directory(model_)->sha256(), before);
 }
 
+// ggml-org/llama.cpp#26651
 TEST_F(ModelDirectory, ValuesThatAreNotFiniteAreRefusedByFileAndTensor) {
   without_sums();
   constexpr std::uint16_t kNotFinite[] = {0x7F80, 0xFF80, 0x7FC0, 0x7F81};

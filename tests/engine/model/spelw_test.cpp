@@ -108,6 +108,7 @@ TEST_F(Spelw, EveryFlippedHeaderBitIsRefusedOrLeavesTheSizesAgreeing) {
   }
 }
 
+// ggml-org/llama.cpp#26651
 TEST_F(Spelw, ValuesThatAreNotFiniteAreRefusedByTensorName) {
   const std::vector<std::byte> good = tiny_file(true);
   std::size_t at = 64;
