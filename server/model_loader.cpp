@@ -147,6 +147,8 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
     try {
       backend->notes =
           std::make_unique<NoteService>(*backend->engine, config.data_dir, weights->sha256);
+    } catch (const ThreadError&) {
+      throw;
     } catch (const Error& error) {
       throw NoteStoreError(error.code(), error.what());
     }

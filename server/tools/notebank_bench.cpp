@@ -105,7 +105,9 @@ Figures measure(LocalMemory& memory, memory::NoteBank& bank, const Haystack& hay
     for (std::size_t ranker = 0; ranker < kRankers.size(); ++ranker) {
       auto notes = memory.address(kBank, query, kRankers[ranker].second, kDepth);
       count_recall(notes, fact, share, figures.recalls[ranker]);
-      found = ranker == 0 ? std::move(notes) : std::move(found);
+      if (ranker == 0) {
+        found = std::move(notes);
+      }
     }
     std::string replayed;
     for (std::size_t n = 0; n < std::min(kTop, found.size()); ++n) {

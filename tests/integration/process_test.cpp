@@ -1,5 +1,6 @@
 // `spel serve` as a process: how it starts, answers signals and ends. Names in brackets are the
 // public reports whose fault must not come back.
+#include <algorithm>
 #include <arpa/inet.h>
 #include <chrono>
 #include <csignal>
@@ -109,7 +110,10 @@ class Process {
 };
 
 std::vector<std::string> serve(std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments = {"serve", "--port", "0", "--model", kModel};
+  std::vector<std::string> arguments = {"serve", "--model", kModel};
+  if (std::find(more.begin(), more.end(), "--port") == more.end()) {
+    arguments.insert(arguments.end(), {"--port", "0"});
+  }
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
 }

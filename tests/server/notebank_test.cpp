@@ -176,7 +176,8 @@ TEST(NoteBankAddress, FindsOrdinarySentencesByWhatIsAskedForAndKeepsShortTextsWh
           server.post_json("/v1/notebanks/" + bank + "/address", {{"query", asked}, {"top", 1}})
               .parsed();
       EXPECT_THAT(found["notes"][0]["text"].get<std::string>(),
-                  HasSubstr(asked + std::to_string(item * 37 % 1009) + " coins."))
+                  HasSubstr("item " + std::to_string(item) + " is " +
+                            std::to_string(item * 37 % 1009) + " coins."))
           << bank;
     }
   }
