@@ -4,17 +4,14 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "config/base/error.h"
+#include "config/json/reader.h"
 #include "config/options.h"
 
 namespace spel::config {
 
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t kFileBytesMax = 1U << 20;
 
@@ -38,35 +35,27 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-json parse(const std::string& path, const std::string& text) {
-  std::set<std::string> seen;
-  const json::parser_callback_t refuse_repeated = [&](int depth, json::parse_event_t event,
-                                                      json& parsed) {
-    if (event == json::parse_event_t::key && depth == 1 &&
-        !seen.insert(parsed.get<std::string>()).second) {
-      fail(path, parsed.get<std::string>() + " appears twice");
-    }
-    return true;
-  };
+JsonValue parse(const std::string& path, const std::string& text) {
+  JsonLimits limits;
+  limits.bytes = kFileBytesMax;
+  limits.comments = true;
   try {
-    constexpr bool kExceptions = true;
-    constexpr bool kComments = true;
-    json root = json::parse(text, refuse_repeated, kExceptions, kComments);
+    JsonValue root = read_json(text, limits);
     if (!root.is_object()) {
       fail(path, "must hold a JSON object");
     }
     return root;
-  } catch (const json::exception& error) {
+  } catch (const JsonError& error) {
     fail(path, error.what());
   }
 }
 
 /// The text form of a file's value, or nothing when its JSON kind is not the option's.
-std::optional<std::string> to_text(const Option& option, const json& value) {
+std::optional<std::string> to_text(const Option& option, const JsonValue& value) {
   if (option.is_bare()) {
     const bool is_switch = std::holds_alternative<SwitchOption>(option.kind);
     const bool fits = is_switch ? value.is_boolean() : value.is_number();
-    return fits ? std::optional(value.dump()) : std::nullopt;
+    return fits ? std::optional(dump_json(value)) : std::nullopt;
   }
   if (value.is_string()) {
     return value.get<std::string>();
@@ -77,10 +66,10 @@ std::optional<std::string> to_text(const Option& option, const json& value) {
   std::string list;
   for (const auto& part : value) {
     // A comma would make two parts of one.
-    if (!part.is_string() || part.get_ref<const std::string&>().find(',') != std::string::npos) {
+    if (!part.is_string() || part.text().find(',') != std::string::npos) {
       return std::nullopt;
     }
-    list += (list.empty() ? "" : ",") + part.get<std::string>();
+    list += (list.empty() ? "" : ",") + part.text();
   }
   return list;
 }
@@ -89,7 +78,7 @@ std::optional<std::string> to_text(const Option& option, const json& value) {
 
 std::map<std::string, std::string, std::less<>> read_config_file(const std::string& path) {
   std::map<std::string, std::string, std::less<>> values;
-  const json root = parse(path, read_file(path));
+  const JsonValue root = parse(path, read_file(path));
   for (const auto& [key, value] : root.items()) {
     const auto& table = option_table();
     const auto option = std::find_if(table.begin(), table.end(),
@@ -99,8 +88,7 @@ std::map<std::string, std::string, std::less<>> read_config_file(const std::stri
     }
     auto text = to_text(*option, value);
     if (!text) {
-      fail(path, key + ": " + value.dump(-1, ' ', false, json::error_handler_t::replace) +
-                     " is not allowed; expected " + option->allowed());
+      fail(path, key + ": " + dump_json(value) + " is not allowed; expected " + option->allowed());
     }
     values.emplace(key, std::move(*text));
   }

@@ -1,7 +1,6 @@
 #include "proto/chat.h"
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -13,7 +12,7 @@ namespace spel::proto {
 
 namespace {
 
-using nlohmann::json;
+using json = JsonValue;
 
 constexpr std::array kRoles = {Role::kSystem, Role::kDeveloper, Role::kUser, Role::kAssistant};
 
@@ -40,7 +39,7 @@ std::string read_content(Fields& fields, Role role) {
     fields.fail("content", "is required.", "missing_parameter");
   }
   if (content->is_string()) {
-    return content->get_ref<const std::string&>();
+    return content->text();
   }
   if (!content->is_array() || content->empty()) {
     fields.fail("content", "must be a string or an array of text parts.", "invalid_value");
@@ -147,7 +146,7 @@ std::string_view role_name(Role role) {
 }
 
 ChatRequest parse_chat_request(std::string_view body, const JsonLimits& limits) {
-  const json object = parse_json_object(body, limits);
+  JsonObject object = parse_json_object(body, limits);
   Fields fields(object);
   ChatRequest request;
   request.messages = read_messages(fields);

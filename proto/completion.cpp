@@ -1,6 +1,5 @@
 #include "proto/completion.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -12,7 +11,7 @@ namespace spel::proto {
 
 namespace {
 
-using nlohmann::json;
+using json = JsonValue;
 
 constexpr std::size_t kMaxTokensDefault = 16;
 constexpr std::string_view kPrompt = "prompt";
@@ -29,7 +28,7 @@ constexpr std::string_view kPrompt = "prompt";
 }
 
 Prompt read_text(const Fields& fields, const json& value) {
-  const auto& text = value.get_ref<const std::string&>();
+  const auto& text = value.text();
   if (text.empty()) {
     fail_empty(fields);
   }
@@ -87,14 +86,18 @@ std::vector<Prompt> read_prompts(Fields& fields) {
 }  // namespace
 
 CompletionRequest parse_completion_request(std::string_view body, const JsonLimits& limits) {
-  const json object = parse_json_object(body, limits);
+  JsonObject object = parse_json_object(body, limits);
   Fields fields(object);
+  return read_completion(fields);
+}
+
+CompletionRequest read_completion(Fields& fields, const std::string& bank) {
   CompletionRequest request;
   request.prompts = read_prompts(fields);
   request.echo = fields.boolean("echo").value_or(false);
   request.options.max_tokens = read_max_tokens(fields).value_or(kMaxTokensDefault);
   request.options.logprobs = fields.count("logprobs", 0, limits::kTopLogprobsMax);
-  read_generation_options(fields, Endpoints::kCompletions, request.options);
+  read_generation_options(fields, Endpoints::kCompletions, request.options, bank);
   request.options.unknown_fields += fields.unknown();
   return request;
 }

@@ -1,6 +1,5 @@
 #include "proto/error_body.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "proto/json_text.h"
@@ -20,8 +19,8 @@ ApiError make_error(int status, std::string type, std::string message, std::stri
   return error;
 }
 
-nlohmann::ordered_json text_or_null(const std::string& text) {
-  return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
+JsonValue text_or_null(const std::string& text) {
+  return text.empty() ? JsonValue(nullptr) : JsonValue(text);
 }
 
 }  // namespace
@@ -93,17 +92,17 @@ ApiError http_error(int status, std::string message) {
 }
 
 std::string error_body(const ApiError& error) {
-  nlohmann::ordered_json inner = {{"message", error.message},
-                                  {"type", error.type},
-                                  {"param", text_or_null(error.param)},
-                                  {"code", text_or_null(error.code)}};
+  JsonValue inner = {{"message", error.message},
+                     {"type", error.type},
+                     {"param", text_or_null(error.param)},
+                     {"code", text_or_null(error.code)}};
   if (error.n_prompt_tokens) {
     inner["n_prompt_tokens"] = *error.n_prompt_tokens;
   }
   if (error.n_ctx) {
     inner["n_ctx"] = *error.n_ctx;
   }
-  return dump_json(nlohmann::ordered_json{{"error", std::move(inner)}});
+  return dump_json(JsonValue{{"error", std::move(inner)}});
 }
 
 }  // namespace spel::proto

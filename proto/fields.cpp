@@ -2,17 +2,15 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "proto/error_body.h"
-#include "proto/json_text.h"
 
 namespace spel::proto {
 
 namespace {
 
-using nlohmann::json;
+using json = JsonValue;
 
 /// For messages: numbers and booleans as written, the rest by kind, so that no message grows with
 /// the request.
@@ -94,13 +92,15 @@ double require_number(const json& value, const std::string& param, const NumberR
          value);
 }
 
+Fields::Fields(JsonObject& object) : body_(&object) {}
+
 Fields::Fields(const json& object, std::string prefix)
     : object_(&object), prefix_(std::move(prefix)) {}
 
 const json* Fields::find(std::string_view name) {
   asked_.emplace(name);
-  const auto place = object_->find(name);
-  return place == object_->end() || place->is_null() ? nullptr : &*place;
+  const json* value = body_ != nullptr ? find_member(*body_, name) : object_->find(name);
+  return value == nullptr || value->is_null() ? nullptr : value;
 }
 
 std::optional<std::int64_t> Fields::integer(std::string_view name, std::int64_t min,
@@ -144,7 +144,7 @@ std::optional<std::string> Fields::text(std::string_view name, std::size_t bytes
   if (!value->is_string()) {
     refuse(param(name), "a string", *value);
   }
-  const auto& string = value->get_ref<const std::string&>();
+  const auto& string = value->text();
   if (string.size() > bytes_max) {
     fail(name, "must not be longer than " + std::to_string(bytes_max) + " bytes.", "invalid_value");
   }
@@ -165,16 +165,26 @@ std::optional<Fields> Fields::object(std::string_view name) {
 std::size_t Fields::unknown() const {
   std::size_t known = 0;
   for (const auto& name : asked_) {
-    known += object_->contains(name) ? 1U : 0U;
+    const bool there = body_ != nullptr ? body_->contains(name) : object_->contains(name);
+    known += there ? 1U : 0U;
   }
-  return object_->size() - known;
+  return (body_ != nullptr ? body_->size() : object_->size()) - known;
 }
 
 void Fields::visit_unasked(const std::function<void(const std::string& name)>& visitor) const {
-  for (const auto& member : object_->items()) {
-    if (!asked_.contains(member.key())) {
-      visitor(member.key());
+  const auto visit = [&](const std::string& name) {
+    if (!asked_.contains(name)) {
+      visitor(name);
     }
+  };
+  if (body_ != nullptr) {
+    for (const auto& [name, place] : body_->members()) {
+      visit(name);
+    }
+    return;
+  }
+  for (const auto& [name, value] : object_->items()) {
+    visit(name);
   }
 }
 
@@ -184,7 +194,8 @@ void Fields::ignore(std::initializer_list<std::string_view> names) {
 
 void Fields::refuse_unknown() const {
   visit_unasked([&](const std::string& name) {
-    if (object_->find(name)->is_null()) {
+    const json* value = body_ != nullptr ? find_member(*body_, name) : object_->find(name);
+    if (value->is_null()) {
       return;
     }
     std::string known;

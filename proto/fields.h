@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+
+#include "proto/json_text.h"
 
 namespace spel::proto {
 
@@ -22,21 +23,23 @@ struct NumberRange {
 
 /// `value` when it is a whole number in [min, max]; otherwise throws RequestError (400, `param`).
 /// 16.0 is a whole number, as JSON Schema has it; true, 1.9, 2^64 and "1" are not.
-[[nodiscard]] std::int64_t require_integer(const nlohmann::json& value, const std::string& param,
+[[nodiscard]] std::int64_t require_integer(const JsonValue& value, const std::string& param,
                                            std::int64_t min, std::int64_t max);
 /// The same for any finite number; NaN is in no range.
-[[nodiscard]] double require_number(const nlohmann::json& value, const std::string& param,
+[[nodiscard]] double require_number(const JsonValue& value, const std::string& param,
                                     const NumberRange& range);
 
 /// The members of one object. A member that is null counts as absent, everywhere. Remembers which
 /// names were asked for, so that the rest can be counted.
 class Fields {
  public:
-  /// `object` must outlive this. `prefix` goes before each name in errors ("speculation.").
-  explicit Fields(const nlohmann::json& object, std::string prefix = {});
+  /// `object` must outlive this.
+  explicit Fields(JsonObject& object);
+  /// Of an object inside another; `prefix` goes before each name in errors ("speculation.").
+  explicit Fields(const JsonValue& object, std::string prefix = {});
 
   /// nullptr when absent or null.
-  [[nodiscard]] const nlohmann::json* find(std::string_view name);
+  [[nodiscard]] const JsonValue* find(std::string_view name);
 
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name, std::int64_t min,
                                                     std::int64_t max);
@@ -64,7 +67,8 @@ class Fields {
                          std::string code = {}) const;
 
  private:
-  const nlohmann::json* object_;
+  JsonObject* body_ = nullptr;  ///< One of the two is there.
+  const JsonValue* object_ = nullptr;
   std::string prefix_;
   std::set<std::string, std::less<>> asked_;
 };

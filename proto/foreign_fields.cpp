@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string>
 
 namespace spel::proto {
 
 namespace {
 
-using nlohmann::json;
+using json = JsonValue;
 
 constexpr std::string_view kUseMaxTokens = R"(use "max_tokens")";
 constexpr std::string_view kNoConstraints = "the text cannot be held to a grammar or a schema";
@@ -233,7 +232,7 @@ bool is_accepted(const json& value, std::string_view accepted) {
   if (accepted == kNothing) {
     return asks_for_nothing(value);
   }
-  const json list = json::parse(accepted);
+  const json list = read_json(accepted);
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
@@ -246,7 +245,7 @@ bool asks_for_nothing(const json& value) {
     return !value.get<bool>();
   }
   if (value.is_string()) {
-    return value.get_ref<const std::string&>().empty();
+    return value.text().empty();
   }
   return value.is_structured() && value.empty();
 }

@@ -31,7 +31,7 @@ inline constexpr std::string_view kNothing;
 [[nodiscard]] std::span<const ForeignField> foreign_fields();
 
 /// True for false, "", [] and {}: values that ask for nothing.
-[[nodiscard]] bool asks_for_nothing(const nlohmann::json& value);
+[[nodiscard]] bool asks_for_nothing(const JsonValue& value);
 
 /// Throws RequestError (400) naming the first member that asks for another answer. The others count
 /// as known.

@@ -2,7 +2,6 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -11,12 +10,13 @@
 #include "proto/error_body.h"
 #include "proto/foreign_fields.h"
 #include "proto/generation_fields.h"
+#include "proto/json_text.h"
 
 namespace spel::proto {
 
 namespace {
 
-using nlohmann::json;
+using json = JsonValue;
 
 void read_response_format(Fields& fields) {
   auto format = fields.object("response_format");
@@ -95,7 +95,7 @@ void read_stops(Fields& fields, GenerationOptions& options) {
       if (!value.is_string()) {
         fields.fail("stop", "must be a string or an array of strings.", "invalid_value");
       }
-      const auto& text = value.get_ref<const std::string&>();
+      const auto& text = value.text();
       if (text.empty() || text.size() > limits::kStopBytesMax) {
         fields.fail(
             "stop",
@@ -174,13 +174,21 @@ void read_speculation(Fields& fields, GenerationOptions& options) {
   members->refuse_unknown();
 }
 
-void read_notebank(Fields& fields, GenerationOptions& options) {
+void read_notebank(Fields& fields, GenerationOptions& options, const std::string& bank) {
+  static const JsonValue kNone = JsonValue::object();
   auto members = fields.object("notebank");
-  if (!members) {
+  if (!members && bank.empty()) {
     return;
   }
+  if (!members) {
+    members.emplace(kNone, "notebank.");
+  }
   NoteBankOptions notebank;
-  notebank.bank = members->text("bank", limits::kModelNameMax).value_or("");
+  if (const json* named = members->find("bank");
+      !bank.empty() && named != nullptr && !(*named == json(bank))) {
+    members->fail("bank", "is not the bank of the path: name it once.", "invalid_value");
+  }
+  notebank.bank = members->text("bank", limits::kModelNameMax).value_or(bank);
   if (!is_bank_name(notebank.bank)) {
     members->fail("bank",
                   "must be a name of 1 to " + std::to_string(limits::kBankNameMax) +
@@ -189,6 +197,18 @@ void read_notebank(Fields& fields, GenerationOptions& options) {
   }
   notebank.top = members->count("top", 1, limits::kNoteTopMax).value_or(notebank.top);
   notebank.ranker = read_ranker(*members).value_or(notebank.ranker);
+  if (!bank.empty()) {
+    // Beside the path's bank they may stand in the body itself.
+    json beside = json::object();
+    for (const char* name : {"top", "ranker"}) {
+      if (const json* value = fields.find(name)) {
+        beside.add_member(name, *value);
+      }
+    }
+    Fields own(beside, "notebank.");
+    notebank.top = own.count("top", 1, limits::kNoteTopMax).value_or(notebank.top);
+    notebank.ranker = read_ranker(own).value_or(notebank.ranker);
+  }
   members->refuse_unknown();
   options.notebank = std::move(notebank);
 }
@@ -232,7 +252,8 @@ std::optional<std::size_t> read_max_tokens(Fields& fields) {
   return newer ? newer : older;
 }
 
-void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptions& options) {
+void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptions& options,
+                             const std::string& bank) {
   options.model = fields.text("model", limits::kModelNameMax).value_or("");
   read_stream(fields, options);
   options.n = fields.count("n", 1, limits::kChoicesMax).value_or(1);
@@ -253,7 +274,7 @@ void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptio
   options.return_token_ids = fields.boolean("return_token_ids").value_or(false);
   read_response_format(fields);
   read_speculation(fields, options);
-  read_notebank(fields, options);
+  read_notebank(fields, options, bank);
   refuse_foreign_fields(fields, endpoint);
 }
 

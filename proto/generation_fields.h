@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "proto/completion.h"
 #include "proto/fields.h"
 #include "proto/foreign_fields.h"
 #include "proto/generation.h"
@@ -19,7 +19,10 @@ namespace spel::proto {
 
 /// Fills `options` from the members both endpoints know, and refuses those that ask for something
 /// this server does not do. After everything else has been read, max_tokens and logprobs included.
-void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptions& options);
+/// `bank` is the one an endpoint's path names: `notebank` need not be there then, and may not name
+/// another.
+void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptions& options,
+                             const std::string& bank = {});
 
 /// The ranker of this name; nothing for an unknown one.
 [[nodiscard]] std::optional<Ranker> ranker_of(std::string_view name);
@@ -29,9 +32,11 @@ void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptio
 /// The member "ranker".
 [[nodiscard]] std::optional<Ranker> read_ranker(Fields& fields);
 
+/// A completion request, from the members of its body.
+[[nodiscard]] CompletionRequest read_completion(Fields& fields, const std::string& bank = {});
+
 /// The token ids of a JSON array; `param` names it in errors ("prompt[1]").
-[[nodiscard]] std::vector<TokenId> read_token_ids(const nlohmann::json& array,
-                                                  const std::string& param);
+[[nodiscard]] std::vector<TokenId> read_token_ids(const JsonValue& array, const std::string& param);
 
 /// Throws RequestError naming `param` and the place of the first id >= vocab_size.
 void require_in_vocabulary(const std::vector<TokenId>& ids, std::size_t vocab_size,

@@ -6,23 +6,30 @@
 #include <string>
 #include <string_view>
 
-#include "config/base/limits.h"
+#include "config/json/reader.h"
+#include "config/json/value.h"
 
 namespace spel::proto {
 
-/// What a body may cost before it is refused.
-struct JsonLimits {
-  std::size_t bytes = limits::kBodyBytesDefault;
-  std::size_t depth = limits::kJsonDepthDefault;
-};
+using spel::JsonLimits;
+using spel::JsonObject;
+using spel::JsonValue;
 
-/// The JSON object in `text`. Throws RequestError (400) for anything else: not an object, nested
-/// deeper than allowed (found while parsing, before anything recurses), a duplicate key, invalid
-/// UTF-8, NaN, comments, text after the end. A leading byte order mark is skipped.
-[[nodiscard]] nlohmann::json parse_json_object(std::string_view text, const JsonLimits& limits);
+/// The most that is written of a long answer at once, an escape, a token or a choice apart: what is
+/// held of it while its client reads.
+inline constexpr std::size_t kAnswerPartBytes = 32 * 1024;
+
+/// The JSON object in `text`, of which members are built as they are asked for; `text` must outlive
+/// it. Throws RequestError (400) for anything else: not an object, over a limit (found while
+/// reading, before anything is built), a duplicate key, invalid UTF-8, NaN, comments, text after
+/// the end; 413 for a text over limits.bytes.
+[[nodiscard]] JsonObject parse_json_object(std::string_view text, const JsonLimits& limits);
+
+/// The member, or nullptr. Throws RequestError (400) where it has too many parts.
+[[nodiscard]] JsonValue* find_member(JsonObject& object, std::string_view name);
 
 /// Compact text. Invalid UTF-8 becomes U+FFFD and a number that is not finite becomes null.
-[[nodiscard]] std::string dump_json(const nlohmann::json& value);
+using spel::dump_json;
 [[nodiscard]] std::string dump_json(const nlohmann::ordered_json& value);
 
 }  // namespace spel::proto

@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -13,8 +12,6 @@
 namespace spel::proto {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 /// The shortest decimal that reads back as the same float: 0.1, not 0.10000000149011612. -inf has
 /// no JSON form; OpenAI's floor stands for it.
@@ -30,8 +27,8 @@ double shortest(float value) {
   return number;
 }
 
-ordered_json logprob_json(const std::optional<float>& logprob) {
-  return logprob ? ordered_json(shortest(*logprob)) : ordered_json(nullptr);
+JsonValue logprob_json(const std::optional<float>& logprob) {
+  return logprob ? JsonValue(shortest(*logprob)) : JsonValue(nullptr);
 }
 
 std::string legacy_name(std::string_view bytes) {
@@ -49,15 +46,15 @@ std::string legacy_name(std::string_view bytes) {
   return name;
 }
 
-ordered_json bytes_json(std::string_view bytes) {
-  ordered_json list = ordered_json::array();
+JsonValue bytes_json(std::string_view bytes) {
+  JsonValue list = JsonValue::array();
   for (const char byte : bytes) {
     list.push_back(static_cast<unsigned char>(byte));
   }
   return list;
 }
 
-ordered_json chat_entry(std::string_view bytes, const std::optional<float>& logprob) {
+JsonValue chat_entry(std::string_view bytes, const std::optional<float>& logprob) {
   return {{"token", to_valid_utf8(bytes)},
           {"logprob", logprob_json(logprob)},
           {"bytes", bytes_json(bytes)}};
@@ -65,21 +62,24 @@ ordered_json chat_entry(std::string_view bytes, const std::optional<float>& logp
 
 }  // namespace
 
-ordered_json legacy_logprobs_json(const std::vector<TokenReport>& tokens) {
-  ordered_json offsets = ordered_json::array();
-  ordered_json logprobs = ordered_json::array();
-  ordered_json names = ordered_json::array();
-  ordered_json tops = ordered_json::array();
+JsonValue legacy_logprobs_json(const std::vector<TokenReport>& tokens) {
+  JsonValue offsets = JsonValue::array();
+  JsonValue logprobs = JsonValue::array();
+  JsonValue names = JsonValue::array();
+  JsonValue tops = JsonValue::array();
   for (const auto& token : tokens) {
     offsets.push_back(token.text_offset);
     logprobs.push_back(logprob_json(token.logprob));
     names.push_back(legacy_name(token.bytes));
-    ordered_json top = nullptr;
+    JsonValue top = nullptr;
     if (token.logprob) {
-      top = ordered_json::object();
+      top = JsonValue::object();
       for (const auto& alternative : token.top) {
         // Two tokens may have the same bytes: the likelier, which comes first, keeps the name.
-        top.emplace(legacy_name(alternative.bytes), shortest(alternative.logprob));
+        std::string name = legacy_name(alternative.bytes);
+        if (!top.contains(name)) {
+          top.add_member(std::move(name), shortest(alternative.logprob));
+        }
       }
     }
     tops.push_back(std::move(top));
@@ -90,11 +90,11 @@ ordered_json legacy_logprobs_json(const std::vector<TokenReport>& tokens) {
           {"top_logprobs", std::move(tops)}};
 }
 
-ordered_json chat_logprobs_json(const std::vector<TokenReport>& tokens) {
-  ordered_json content = ordered_json::array();
+JsonValue chat_logprobs_json(const std::vector<TokenReport>& tokens) {
+  JsonValue content = JsonValue::array();
   for (const auto& token : tokens) {
-    ordered_json entry = chat_entry(token.bytes, token.logprob);
-    ordered_json tops = ordered_json::array();
+    JsonValue entry = chat_entry(token.bytes, token.logprob);
+    JsonValue tops = JsonValue::array();
     for (const auto& alternative : token.top) {
       tops.push_back(chat_entry(alternative.bytes, alternative.logprob));
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "proto/error_body.h"
@@ -12,9 +11,6 @@
 namespace spel::proto {
 
 namespace {
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr std::size_t kNotesPerChunkMax = 16;
 
@@ -35,28 +31,32 @@ std::string require_text(Fields& fields, std::string_view name, std::size_t byte
   return std::move(*text);
 }
 
-ordered_json note_json(const NoteView& note) {
-  ordered_json body = {{"id", note.id},
-                       {"text", note.text},
-                       {"tokens", note.tokens},
-                       {"start", note.start},
-                       {"score", note.score}};
-  ordered_json metadata = ordered_json::parse(note.metadata, nullptr, false);
-  if (metadata.is_object() && !metadata.empty()) {
-    body["metadata"] = std::move(metadata);
+JsonValue note_json(const NoteView& note) {
+  JsonValue body = {{"id", note.id},
+                    {"text", note.text},
+                    {"tokens", note.tokens},
+                    {"start", note.start},
+                    {"score", note.score}};
+  try {
+    JsonValue metadata = read_json(note.metadata, {.bytes = kNoteMetadataBytesMax});
+    if (metadata.is_object() && !metadata.empty()) {
+      body["metadata"] = std::move(metadata);
+    }
+  } catch (const JsonError&) {
+    // A store may hold what no client could have written: the note itself is still right.
   }
   return body;
 }
 
-ordered_json notes_json(const std::vector<NoteView>& notes) {
-  ordered_json list = ordered_json::array();
+JsonValue notes_json(const std::vector<NoteView>& notes) {
+  JsonValue list = JsonValue::array();
   for (const NoteView& note : notes) {
     list.push_back(note_json(note));
   }
   return list;
 }
 
-ordered_json bank_json(const BankView& bank) {
+JsonValue bank_json(const BankView& bank) {
   return {{"name", bank.name},   {"model", bank.model},     {"notes", bank.notes},
           {"bytes", bank.bytes}, {"damaged", bank.damaged}, {"created", bank.created}};
 }
@@ -64,14 +64,14 @@ ordered_json bank_json(const BankView& bank) {
 }  // namespace
 
 NoteWriteRequest parse_note_write_request(std::string_view body, const JsonLimits& limits) {
-  const json object = parse_json_object(body, limits);
+  JsonObject object = parse_json_object(body, limits);
   Fields fields(object);
   NoteWriteRequest request;
   request.text = require_text(fields, "text", kNoteTextBytesMax);
   request.notes_per_chunk =
       fields.count("notes_per_chunk", 1, kNotesPerChunkMax).value_or(request.notes_per_chunk);
   request.stream = fields.boolean("stream").value_or(false);
-  if (const json* metadata = fields.find("metadata")) {
+  if (const JsonValue* metadata = fields.find("metadata")) {
     if (!metadata->is_object()) {
       fields.fail("metadata", "must be an object.", "invalid_value");
     }
@@ -87,7 +87,7 @@ NoteWriteRequest parse_note_write_request(std::string_view body, const JsonLimit
 }
 
 NoteAddressRequest parse_note_address_request(std::string_view body, const JsonLimits& limits) {
-  const json object = parse_json_object(body, limits);
+  JsonObject object = parse_json_object(body, limits);
   Fields fields(object);
   NoteAddressRequest request;
   request.query = require_text(fields, "query", limits.bytes);
@@ -99,29 +99,9 @@ NoteAddressRequest parse_note_address_request(std::string_view body, const JsonL
 
 CompletionRequest parse_note_replay_request(std::string_view body, const std::string& bank,
                                             const JsonLimits& limits) {
-  json object = parse_json_object(body, limits);
-  json& notebank = object["notebank"];
-  if (notebank.is_null()) {
-    notebank = json::object();
-  }
-  if (notebank.is_object()) {
-    json& named = notebank["bank"];
-    if (!named.is_null() && named != bank) {
-      throw RequestError(
-          invalid_request("\"notebank.bank\" is not the bank of the path: name it once.",
-                          "notebank.bank", "invalid_value"));
-    }
-    named = bank;
-    for (const char* name : {"top", "ranker"}) {
-      if (object.contains(name)) {
-        notebank[name] = object[name];
-        object.erase(name);
-      }
-    }
-  }
-  // Once more through the front door, so that there is one reading of a completion.
-  return parse_completion_request(
-      dump_json(object), {.bytes = limits.bytes + kNoteMetadataBytesMax, .depth = limits.depth});
+  JsonObject object = parse_json_object(body, limits);
+  Fields fields(object);
+  return read_completion(fields, bank);
 }
 
 std::string_view ranker_name(Ranker ranker) {
@@ -145,23 +125,22 @@ std::string ranker_names() {
 }
 
 std::string note_write_response(const NoteWriteResult& result) {
-  return dump_json(ordered_json{{"bank", result.bank},
-                                {"notes", notes_json(result.notes)},
-                                {"count", result.count},
-                                {"tokens", result.tokens},
-                                {"chunks", result.chunks},
-                                {"seconds", result.seconds}});
+  return dump_json(JsonValue{{"bank", result.bank},
+                             {"notes", notes_json(result.notes)},
+                             {"count", result.count},
+                             {"tokens", result.tokens},
+                             {"chunks", result.chunks},
+                             {"seconds", result.seconds}});
 }
 
 std::string note_write_progress(std::uint64_t tokens, std::uint64_t total, std::uint64_t notes) {
   return dump_json(
-      ordered_json{{"progress", {{"tokens", tokens}, {"total", total}, {"notes", notes}}}});
+      JsonValue{{"progress", {{"tokens", tokens}, {"total", total}, {"notes", notes}}}});
 }
 
 std::string note_address_response(const std::string& bank, const std::vector<NoteView>& notes,
                                   double seconds) {
-  return dump_json(
-      ordered_json{{"bank", bank}, {"notes", notes_json(notes)}, {"seconds", seconds}});
+  return dump_json(JsonValue{{"bank", bank}, {"notes", notes_json(notes)}, {"seconds", seconds}});
 }
 
 std::string note_response(const NoteView& note) { return dump_json(note_json(note)); }
@@ -169,15 +148,15 @@ std::string note_response(const NoteView& note) { return dump_json(note_json(not
 std::string bank_response(const BankView& bank) { return dump_json(bank_json(bank)); }
 
 std::string banks_response(const std::vector<BankView>& banks) {
-  ordered_json list = ordered_json::array();
+  JsonValue list = JsonValue::array();
   for (const BankView& bank : banks) {
     list.push_back(bank_json(bank));
   }
-  return dump_json(ordered_json{{"object", "list"}, {"data", std::move(list)}});
+  return dump_json(JsonValue{{"object", "list"}, {"data", std::move(list)}});
 }
 
 std::string deleted_response(const std::string& id) {
-  return dump_json(ordered_json{{"id", id}, {"deleted", true}});
+  return dump_json(JsonValue{{"id", id}, {"deleted", true}});
 }
 
 }  // namespace spel::proto

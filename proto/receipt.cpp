@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -10,13 +9,11 @@ namespace spel::proto {
 
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr double kMsPerSecond = 1000.0;
 
 /// A ratio nobody has measured yet is null, not 0.
-ordered_json measured(double value) {
-  return std::isfinite(value) && value > 0.0 ? ordered_json(value) : ordered_json(nullptr);
+JsonValue measured(double value) {
+  return std::isfinite(value) && value > 0.0 ? JsonValue(value) : JsonValue(nullptr);
 }
 
 double quotient(double numerator, double denominator) {
@@ -78,8 +75,8 @@ void add(Receipt& total, const Receipt& part, bool new_prompt) {
   total.resumes += part.resumes;
 }
 
-ordered_json usage_json(const Receipt& receipt) {
-  ordered_json prompt_details = {{"cached_tokens", receipt.cached_tokens}};
+JsonValue usage_json(const Receipt& receipt) {
+  JsonValue prompt_details = {{"cached_tokens", receipt.cached_tokens}};
   if (receipt.normalized_characters > 0) {
     prompt_details["normalized_characters"] = receipt.normalized_characters;
   }
@@ -93,12 +90,12 @@ ordered_json usage_json(const Receipt& receipt) {
              receipt.proposed - std::min(receipt.accepted, receipt.proposed)}}}};
 }
 
-ordered_json timings_json(const Receipt& receipt) {
+JsonValue timings_json(const Receipt& receipt) {
   const std::size_t prompt_n =
       receipt.prompt_tokens - std::min(receipt.cached_tokens, receipt.prompt_tokens);
   const double prompt_ms = receipt.prompt_seconds * kMsPerSecond;
   const double rate = std::isfinite(receipt.tokens_per_second) ? receipt.tokens_per_second : 0.0;
-  ordered_json timings = {
+  JsonValue timings = {
       {"cache_n", receipt.cached_tokens},
       {"prompt_n", prompt_n},
       {"prompt_ms", prompt_ms},
@@ -115,12 +112,12 @@ ordered_json timings_json(const Receipt& receipt) {
   return timings;
 }
 
-ordered_json speculation_json(const Receipt& receipt) {
+JsonValue speculation_json(const Receipt& receipt) {
   const double alpha =
       quotient(static_cast<double>(receipt.accepted), static_cast<double>(receipt.proposed));
   return {{"draft_enabled", receipt.draft_enabled},
-          {"draft_reason", receipt.draft_reason.empty() ? ordered_json(nullptr)
-                                                        : ordered_json(receipt.draft_reason)},
+          {"draft_reason",
+           receipt.draft_reason.empty() ? JsonValue(nullptr) : JsonValue(receipt.draft_reason)},
           {"k", receipt.k},
           {"governor", governor_name(receipt.governor)},
           {"rounds", receipt.rounds},
@@ -138,10 +135,10 @@ ordered_json speculation_json(const Receipt& receipt) {
           {"speedup", measured(receipt.speedup)}};
 }
 
-ordered_json replays_json(const Receipt& receipt) {
-  ordered_json list = ordered_json::array();
+JsonValue replays_json(const Receipt& receipt) {
+  JsonValue list = JsonValue::array();
   for (const ReplayReport& replay : receipt.replays) {
-    ordered_json notes = ordered_json::array();
+    JsonValue notes = JsonValue::array();
     for (const ReplayReport::Used& note : replay.notes) {
       notes.push_back({{"id", note.id}, {"start", note.start}, {"score", note.score}});
     }

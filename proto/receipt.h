@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "config/json/value.h"
 #include "proto/generation.h"
 
 namespace spel::proto {
@@ -58,10 +58,10 @@ struct Receipt {
 /// side). `new_prompt`: its prompt is not one of those already counted, so its tokens are.
 void add(Receipt& total, const Receipt& part, bool new_prompt);
 
-[[nodiscard]] nlohmann::ordered_json usage_json(const Receipt& receipt);
-[[nodiscard]] nlohmann::ordered_json timings_json(const Receipt& receipt);
-[[nodiscard]] nlohmann::ordered_json speculation_json(const Receipt& receipt);
+[[nodiscard]] JsonValue usage_json(const Receipt& receipt);
+[[nodiscard]] JsonValue timings_json(const Receipt& receipt);
+[[nodiscard]] JsonValue speculation_json(const Receipt& receipt);
 /// An array, one element for each prompt.
-[[nodiscard]] nlohmann::ordered_json replays_json(const Receipt& receipt);
+[[nodiscard]] JsonValue replays_json(const Receipt& receipt);
 
 }  // namespace spel::proto

@@ -1,6 +1,5 @@
 #include "proto/responses.h"
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -11,10 +10,8 @@ namespace spel::proto {
 
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json start(const ResponseHead& head, std::string_view object) {
-  ordered_json body = {
+JsonValue start(const ResponseHead& head, std::string_view object) {
+  JsonValue body = {
       {"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
   if (!head.system_fingerprint.empty()) {
     body["system_fingerprint"] = head.system_fingerprint;
@@ -22,7 +19,7 @@ ordered_json start(const ResponseHead& head, std::string_view object) {
   return body;
 }
 
-ordered_json finish_reason_json(const Choice& choice) {
+JsonValue finish_reason_json(const Choice& choice) {
   if (!choice.finish_reason) {
     return nullptr;
   }
@@ -30,28 +27,28 @@ ordered_json finish_reason_json(const Choice& choice) {
 }
 
 /// vLLM's: the string, or the token id, or null for the end the model itself chose.
-ordered_json stop_reason_json(const Choice& choice) {
+JsonValue stop_reason_json(const Choice& choice) {
   if (choice.stop_token) {
     return *choice.stop_token;
   }
-  return choice.stop_reason.empty() ? ordered_json(nullptr) : ordered_json(choice.stop_reason);
+  return choice.stop_reason.empty() ? JsonValue(nullptr) : JsonValue(choice.stop_reason);
 }
 
 /// The members completions and chat share, after their own.
-void add_choice_tail(ordered_json& json, const Choice& choice) {
+void add_choice_tail(JsonValue& json, const Choice& choice) {
   json["finish_reason"] = finish_reason_json(choice);
   if (choice.finish_reason) {
     json["stop_reason"] = stop_reason_json(choice);
   }
   if (choice.with_token_ids) {
-    ordered_json ids = ordered_json::array();
+    JsonValue ids = JsonValue::array();
     for (const auto& token : choice.tokens) {
       ids.push_back(token.token);
     }
     json["token_ids"] = std::move(ids);
   }
   if (!choice.draft_positions.empty()) {
-    ordered_json offsets = ordered_json::array();
+    JsonValue offsets = JsonValue::array();
     for (const auto& token : choice.tokens) {
       offsets.push_back(token.text_offset);
     }
@@ -60,25 +57,25 @@ void add_choice_tail(ordered_json& json, const Choice& choice) {
   }
 }
 
-ordered_json completion_choice(const Choice& choice) {
-  ordered_json json = {{"index", choice.index},
-                       {"text", choice.text},
-                       {"logprobs", choice.with_logprobs ? legacy_logprobs_json(choice.tokens)
-                                                         : ordered_json(nullptr)}};
+JsonValue completion_choice(const Choice& choice) {
+  JsonValue json = {{"index", choice.index},
+                    {"text", choice.text},
+                    {"logprobs", choice.with_logprobs ? legacy_logprobs_json(choice.tokens)
+                                                      : JsonValue(nullptr)}};
   add_choice_tail(json, choice);
   return json;
 }
 
-ordered_json chat_choice(const Choice& choice, std::string_view member, ordered_json content) {
-  ordered_json json = {{"index", choice.index},
-                       {member, std::move(content)},
-                       {"logprobs", choice.with_logprobs ? chat_logprobs_json(choice.tokens)
-                                                         : ordered_json(nullptr)}};
+JsonValue chat_choice(const Choice& choice, std::string_view member, JsonValue content) {
+  JsonValue json = {
+      {"index", choice.index},
+      {member, std::move(content)},
+      {"logprobs", choice.with_logprobs ? chat_logprobs_json(choice.tokens) : JsonValue(nullptr)}};
   add_choice_tail(json, choice);
   return json;
 }
 
-void add_receipt(ordered_json& body, const Receipt& receipt) {
+void add_receipt(JsonValue& body, const Receipt& receipt) {
   body["usage"] = usage_json(receipt);
   body["timings"] = timings_json(receipt);
   body["speculation"] = speculation_json(receipt);
@@ -87,7 +84,7 @@ void add_receipt(ordered_json& body, const Receipt& receipt) {
   }
 }
 
-std::string finish_chunk(ordered_json body, ordered_json choices, const ChunkTail& tail) {
+std::string finish_chunk(JsonValue body, JsonValue choices, const ChunkTail& tail) {
   body["choices"] = std::move(choices);
   if (tail.receipt != nullptr) {
     add_receipt(body, *tail.receipt);
@@ -101,13 +98,13 @@ std::string finish_chunk(ordered_json body, ordered_json choices, const ChunkTai
   return dump_json(body);
 }
 
-ordered_json one(ordered_json choice) {
-  ordered_json choices = ordered_json::array();
+JsonValue one(JsonValue choice) {
+  JsonValue choices = JsonValue::array();
   choices.push_back(std::move(choice));
   return choices;
 }
 
-ordered_json model_json(const ModelCard& card) {
+JsonValue model_json(const ModelCard& card) {
   return {{"id", card.id},
           {"object", "model"},
           {"created", card.created},
@@ -126,16 +123,29 @@ constexpr std::string_view kChatChunk = "chat.completion.chunk";
 
 }  // namespace
 
-std::string completion_response(const ResponseHead& head, const std::vector<Choice>& choices,
-                                const Receipt& receipt) {
-  ordered_json body = start(head, kCompletion);
-  ordered_json list = ordered_json::array();
-  for (const auto& choice : choices) {
-    list.push_back(completion_choice(choice));
+void WholeAnswer::begin(std::string& out) const {
+  write_json(start(head_, kind_ == Kind::kChat ? kChat : kCompletion), out);
+  out.back() = ',';  // In place of the object's end.
+  out += R"("choices":[)";
+}
+
+void WholeAnswer::add(const Choice& choice, std::string& out) {
+  out += std::exchange(first_, false) ? "" : ",";
+  if (kind_ == Kind::kCompletion) {
+    write_json(completion_choice(choice), out);
+    return;
   }
-  body["choices"] = std::move(list);
-  add_receipt(body, receipt);
-  return dump_json(body);
+  JsonValue message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+  write_json(chat_choice(choice, "message", std::move(message)), out);
+}
+
+void WholeAnswer::end(const Receipt& receipt, std::string& out) {
+  JsonValue tail = JsonValue::object();
+  add_receipt(tail, receipt);
+  out += ']';
+  const std::size_t brace = out.size();
+  write_json(tail, out);
+  out[brace] = ',';  // The members go on.
 }
 
 std::string completion_chunk(const ResponseHead& head, const Choice& choice,
@@ -144,32 +154,19 @@ std::string completion_chunk(const ResponseHead& head, const Choice& choice,
 }
 
 std::string completion_usage_chunk(const ResponseHead& head, const Receipt& receipt) {
-  return finish_chunk(start(head, kCompletion), ordered_json::array(), {.receipt = &receipt});
-}
-
-std::string chat_response(const ResponseHead& head, const std::vector<Choice>& choices,
-                          const Receipt& receipt) {
-  ordered_json body = start(head, kChat);
-  ordered_json list = ordered_json::array();
-  for (const auto& choice : choices) {
-    ordered_json message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
-    list.push_back(chat_choice(choice, "message", std::move(message)));
-  }
-  body["choices"] = std::move(list);
-  add_receipt(body, receipt);
-  return dump_json(body);
+  return finish_chunk(start(head, kCompletion), JsonValue::array(), {.receipt = &receipt});
 }
 
 std::string chat_role_chunk(const ResponseHead& head, std::size_t index, const ChunkTail& tail) {
   Choice choice;
   choice.index = index;
-  ordered_json delta = {{"role", "assistant"}, {"content", ""}};
+  JsonValue delta = {{"role", "assistant"}, {"content", ""}};
   return finish_chunk(start(head, kChatChunk), one(chat_choice(choice, "delta", std::move(delta))),
                       tail);
 }
 
 std::string chat_chunk(const ResponseHead& head, const Choice& choice, const ChunkTail& tail) {
-  ordered_json delta = ordered_json::object();
+  JsonValue delta = JsonValue::object();
   if (!choice.text.empty()) {
     delta["content"] = choice.text;
   }
@@ -178,11 +175,11 @@ std::string chat_chunk(const ResponseHead& head, const Choice& choice, const Chu
 }
 
 std::string chat_usage_chunk(const ResponseHead& head, const Receipt& receipt) {
-  return finish_chunk(start(head, kChatChunk), ordered_json::array(), {.receipt = &receipt});
+  return finish_chunk(start(head, kChatChunk), JsonValue::array(), {.receipt = &receipt});
 }
 
 std::string models_response(const ModelCard& card) {
-  return dump_json(ordered_json{{"object", "list"}, {"data", one(model_json(card))}});
+  return dump_json(JsonValue{{"object", "list"}, {"data", one(model_json(card))}});
 }
 
 std::string model_response(const ModelCard& card) { return dump_json(model_json(card)); }

@@ -66,16 +66,29 @@ struct ChunkTail {
   const Receipt* receipt = nullptr;   ///< On the last data chunk.
 };
 
-[[nodiscard]] std::string completion_response(const ResponseHead& head,
-                                              const std::vector<Choice>& choices,
-                                              const Receipt& receipt);
+/// A whole answer, a choice at a time: begin(), add() for each choice, end(). With logprobs a
+/// choice can take megabytes, and many of them are never in memory as text at once.
+class WholeAnswer {
+ public:
+  enum class Kind { kCompletion, kChat };
+
+  WholeAnswer(Kind kind, const ResponseHead& head) : kind_(kind), head_(head) {}
+
+  void begin(std::string& out) const;
+  void add(const Choice& choice, std::string& out);
+  static void end(const Receipt& receipt, std::string& out);
+
+ private:
+  const Kind kind_;
+  const ResponseHead& head_;
+  bool first_ = true;
+};
+
 [[nodiscard]] std::string completion_chunk(const ResponseHead& head, const Choice& choice,
                                            const ChunkTail& tail);
 /// The chunk include_usage asks for: no choices; usage, timings and speculation. It is the last.
 [[nodiscard]] std::string completion_usage_chunk(const ResponseHead& head, const Receipt& receipt);
 
-[[nodiscard]] std::string chat_response(const ResponseHead& head,
-                                        const std::vector<Choice>& choices, const Receipt& receipt);
 /// The first chunk of a choice: delta {"role":"assistant","content":""}.
 [[nodiscard]] std::string chat_role_chunk(const ResponseHead& head, std::size_t index,
                                           const ChunkTail& tail);

@@ -1,7 +1,6 @@
 #include "proto/status.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "proto/error_body.h"
 #include "proto/json_text.h"
@@ -10,14 +9,12 @@ namespace spel::proto {
 
 namespace {
 
-using nlohmann::ordered_json;
-
 /// A ratio nobody has measured yet is null, not 0.
-ordered_json measured(double value) {
-  return std::isfinite(value) && value > 0.0 ? ordered_json(value) : ordered_json(nullptr);
+JsonValue measured(double value) {
+  return std::isfinite(value) && value > 0.0 ? JsonValue(value) : JsonValue(nullptr);
 }
 
-ordered_json requests_json(const StatsSnapshot::Requests& requests) {
+JsonValue requests_json(const StatsSnapshot::Requests& requests) {
   return {{"submitted", requests.submitted},
           {"rejected", requests.rejected},
           {"finished",
@@ -32,7 +29,7 @@ ordered_json requests_json(const StatsSnapshot::Requests& requests) {
           {"queue", requests.queue}};
 }
 
-ordered_json speculation_stats_json(const StatsSnapshot::Speculation& speculation) {
+JsonValue speculation_stats_json(const StatsSnapshot::Speculation& speculation) {
   return {{"k", speculation.k},
           {"k_max", speculation.k_max},
           {"governor", governor_name(speculation.governor)},
@@ -63,43 +60,43 @@ std::string health_unavailable_body(std::string_view state) {
 }
 
 std::string stats_response(const StatsSnapshot& stats) {
-  return dump_json(ordered_json{{"state", stats.state},
-                                {"version", stats.version},
-                                {"uptime_seconds", stats.uptime_seconds},
-                                {"model",
-                                 {{"id", stats.model.id},
-                                  {"max_seq", stats.model.max_seq},
-                                  {"vocab_size", stats.model.vocab_size},
-                                  {"parameters", stats.model.parameters},
-                                  {"draft_parameters", stats.model.draft_parameters},
-                                  {"weights_dtype", stats.model.weights_dtype},
-                                  {"has_draft", stats.model.has_draft}}},
-                                {"compute",
-                                 {{"isa", stats.compute.isa},
-                                  {"kernel", stats.compute.kernel},
-                                  {"numerics", stats.compute.numerics},
-                                  {"target_threads", stats.compute.target_threads},
-                                  {"draft_threads", stats.compute.draft_threads}}},
-                                {"requests", requests_json(stats.requests)},
-                                {"tokens",
-                                 {{"prompt", stats.tokens.prompt},
-                                  {"cached", stats.tokens.cached},
-                                  {"generated", stats.tokens.generated}}},
-                                {"speculation", speculation_stats_json(stats.speculation)},
-                                {"seconds",
-                                 {{"prefill", stats.seconds.prefill},
-                                  {"draft", stats.seconds.draft},
-                                  {"verify", stats.seconds.verify},
-                                  {"plain", stats.seconds.plain}}},
-                                {"memory",
-                                 {{"resident_bytes", stats.memory.resident_bytes},
-                                  {"weight_bytes", stats.memory.weight_bytes},
-                                  {"state_bytes", stats.memory.state_bytes},
-                                  {"prefix_entries", stats.memory.prefix_entries}}},
-                                {"http",
-                                 {{"connections", stats.http.connections},
-                                  {"requests", stats.http.requests},
-                                  {"unknown_fields", stats.http.unknown_fields}}}});
+  return dump_json(JsonValue{{"state", stats.state},
+                             {"version", stats.version},
+                             {"uptime_seconds", stats.uptime_seconds},
+                             {"model",
+                              {{"id", stats.model.id},
+                               {"max_seq", stats.model.max_seq},
+                               {"vocab_size", stats.model.vocab_size},
+                               {"parameters", stats.model.parameters},
+                               {"draft_parameters", stats.model.draft_parameters},
+                               {"weights_dtype", stats.model.weights_dtype},
+                               {"has_draft", stats.model.has_draft}}},
+                             {"compute",
+                              {{"isa", stats.compute.isa},
+                               {"kernel", stats.compute.kernel},
+                               {"numerics", stats.compute.numerics},
+                               {"target_threads", stats.compute.target_threads},
+                               {"draft_threads", stats.compute.draft_threads}}},
+                             {"requests", requests_json(stats.requests)},
+                             {"tokens",
+                              {{"prompt", stats.tokens.prompt},
+                               {"cached", stats.tokens.cached},
+                               {"generated", stats.tokens.generated}}},
+                             {"speculation", speculation_stats_json(stats.speculation)},
+                             {"seconds",
+                              {{"prefill", stats.seconds.prefill},
+                               {"draft", stats.seconds.draft},
+                               {"verify", stats.seconds.verify},
+                               {"plain", stats.seconds.plain}}},
+                             {"memory",
+                              {{"resident_bytes", stats.memory.resident_bytes},
+                               {"weight_bytes", stats.memory.weight_bytes},
+                               {"state_bytes", stats.memory.state_bytes},
+                               {"prefix_entries", stats.memory.prefix_entries}}},
+                             {"http",
+                              {{"connections", stats.http.connections},
+                               {"requests", stats.http.requests},
+                               {"unknown_fields", stats.http.unknown_fields}}}});
 }
 
 }  // namespace spel::proto

@@ -1,20 +1,36 @@
 #include "proto/tokenize.h"
 
-#include <nlohmann/json.hpp>
+#include <array>
 #include <utility>
 
 #include "proto/chat.h"
 #include "proto/fields.h"
 #include "proto/generation_fields.h"
-#include "proto/text_assembler.h"
 
 namespace spel::proto {
 
-using nlohmann::json;
-using nlohmann::ordered_json;
+using json = JsonValue;
+
+namespace {
+
+void write_piece(std::string_view bytes, std::string& out) {
+  if (is_valid_utf8(bytes)) {
+    write_json_string(bytes, out);
+    return;
+  }
+  char before = '[';
+  for (const char byte : bytes) {
+    out += before;
+    out += std::to_string(static_cast<unsigned char>(byte));
+    before = ',';
+  }
+  out += ']';
+}
+
+}  // namespace
 
 TokenizeRequest parse_tokenize_request(std::string_view body, const JsonLimits& limits) {
-  const json object = parse_json_object(body, limits);
+  JsonObject object = parse_json_object(body, limits);
   Fields fields(object);
   auto content = fields.text("content", limits.bytes);
   auto prompt = fields.text("prompt", limits.bytes);
@@ -36,7 +52,7 @@ TokenizeRequest parse_tokenize_request(std::string_view body, const JsonLimits& 
 }
 
 DetokenizeRequest parse_detokenize_request(std::string_view body, const JsonLimits& limits) {
-  const json object = parse_json_object(body, limits);
+  JsonObject object = parse_json_object(body, limits);
   Fields fields(object);
   const json* tokens = fields.find("tokens");
   if (tokens == nullptr) {
@@ -56,47 +72,78 @@ void check_token_ids(const DetokenizeRequest& request, std::size_t vocab_size) {
   require_in_vocabulary(request.tokens, vocab_size, "tokens");
 }
 
-std::string tokenize_response(const std::vector<TokenPiece>& tokens, bool with_pieces,
-                              std::size_t max_seq) {
-  ordered_json list = ordered_json::array();
-  for (const auto& token : tokens) {
-    if (!with_pieces) {
-      list.push_back(token.id);
-      continue;
-    }
-    ordered_json piece;
-    if (is_valid_utf8(token.bytes)) {
-      piece = token.bytes;
-    } else {
-      piece = ordered_json::array();
-      for (const char byte : token.bytes) {
-        piece.push_back(static_cast<unsigned char>(byte));
-      }
-    }
-    list.push_back({{"id", token.id}, {"piece", std::move(piece)}});
+TokenizeAnswer::TokenizeAnswer(std::vector<TokenId> tokens, BytesOf bytes, bool with_pieces,
+                               std::size_t max_seq)
+    : tokens_(std::move(tokens)),
+      bytes_(std::move(bytes)),
+      with_pieces_(with_pieces),
+      max_seq_(max_seq) {}
+
+bool TokenizeAnswer::next(std::string& out) {
+  if (!std::exchange(begun_, true)) {
+    out += R"({"tokens":[)";
   }
-  return dump_json(ordered_json{
-      {"tokens", std::move(list)}, {"count", tokens.size()}, {"max_model_len", max_seq}});
+  const std::size_t full = out.size() + kAnswerPartBytes;
+  for (; at_ < tokens_.size() && out.size() < full; ++at_) {
+    const TokenId token = tokens_[at_];
+    out += at_ == 0 ? "" : ",";
+    if (with_pieces_) {
+      out += R"({"id":)" + std::to_string(token) + R"(,"piece":)";
+      write_piece(bytes_(token), out);
+      out += '}';
+    } else {
+      out += std::to_string(token);
+    }
+  }
+  if (at_ < tokens_.size()) {
+    return true;
+  }
+  out += R"(],"count":)" + std::to_string(tokens_.size()) + R"(,"max_model_len":)" +
+         std::to_string(max_seq_) + "}";
+  return false;
 }
 
 std::string tokenizer_info_response(const TokenizerInfo& info) {
   const auto token = [](const std::optional<std::string>& bytes) {
-    return bytes ? ordered_json(to_valid_utf8(*bytes)) : ordered_json(nullptr);
+    return bytes ? JsonValue(to_valid_utf8(*bytes)) : JsonValue(nullptr);
   };
-  return dump_json(ordered_json{{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                {"model_max_length", info.max_seq},
-                                {"vocab_size", info.vocab_size},
-                                {"bos_token", token(info.bos)},
-                                {"eos_token", token(info.eos)},
-                                {"pad_token", nullptr},
-                                {"unk_token", nullptr},
-                                {"clean_up_tokenization_spaces", false},
-                                {"chat_template", plain_chat_template()}});
+  return dump_json(JsonValue{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                             {"model_max_length", info.max_seq},
+                             {"vocab_size", info.vocab_size},
+                             {"bos_token", token(info.bos)},
+                             {"eos_token", token(info.eos)},
+                             {"pad_token", nullptr},
+                             {"unk_token", nullptr},
+                             {"clean_up_tokenization_spaces", false},
+                             {"chat_template", plain_chat_template()}});
 }
 
-std::string detokenize_response(std::string_view bytes) {
-  const std::string text = to_valid_utf8(bytes);
-  return dump_json(ordered_json{{"content", text}, {"prompt", text}});
+DetokenizeAnswer::DetokenizeAnswer(std::vector<TokenId> tokens, BytesOf bytes)
+    : tokens_(std::move(tokens)), bytes_(std::move(bytes)) {}
+
+bool DetokenizeAnswer::next(std::string& out) {
+  constexpr std::array<std::string_view, 2> kBefore = {R"({"content":")", R"(","prompt":")"};
+  const std::size_t full = out.size() + kAnswerPartBytes;
+  for (; member_ < kBefore.size(); ++member_) {
+    if (!std::exchange(begun_, true)) {
+      out += kBefore[member_];
+    }
+    for (; at_ < tokens_.size() && out.size() < full; ++at_) {
+      const std::string_view bytes = bytes_(tokens_[at_]);
+      text_bytes_ += bytes.size();
+      write_json_escaped(text_.push(bytes, 0).text, out);
+    }
+    if (at_ < tokens_.size()) {
+      return true;
+    }
+    write_json_escaped(text_.finish(text_bytes_).text, out);
+    text_ = {};
+    text_bytes_ = 0;
+    at_ = 0;
+    begun_ = false;
+  }
+  out += "\"}";
+  return false;
 }
 
 }  // namespace spel::proto

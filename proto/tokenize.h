@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "proto/generation.h"
 #include "proto/json_text.h"
+#include "proto/text_assembler.h"
 
 namespace spel::proto {
 
@@ -30,14 +32,28 @@ struct DetokenizeRequest {
 /// Throws RequestError (400, param "tokens") for an id >= vocab_size.
 void check_token_ids(const DetokenizeRequest& request, std::size_t vocab_size);
 
-struct TokenPiece {
-  TokenId id = 0;
-  std::string bytes;
-};
+/// The bytes of one token.
+using BytesOf = std::function<std::string_view(TokenId)>;
+
 /// {"tokens":[ids],"count":n,"max_model_len":max_seq}; with pieces the tokens are {"id","piece"},
-/// and a piece that is not valid UTF-8 is an array of byte values.
-[[nodiscard]] std::string tokenize_response(const std::vector<TokenPiece>& tokens, bool with_pieces,
-                                            std::size_t max_seq);
+/// and a piece that is not valid UTF-8 is an array of byte values. Written part by part, since it
+/// can be many times as large as the request.
+class TokenizeAnswer {
+ public:
+  TokenizeAnswer(std::vector<TokenId> tokens, BytesOf bytes, bool with_pieces, std::size_t max_seq);
+
+  /// Appends the next part; false if that was the last.
+  [[nodiscard]] bool next(std::string& out);
+
+ private:
+  const std::vector<TokenId> tokens_;
+  const BytesOf bytes_;
+  const bool with_pieces_;
+  const std::size_t max_seq_;
+  std::size_t at_ = 0;
+  bool begun_ = false;
+};
+
 /// GET /tokenizer_info.
 struct TokenizerInfo {
   std::size_t max_seq = 0;
@@ -49,6 +65,21 @@ struct TokenizerInfo {
 [[nodiscard]] std::string tokenizer_info_response(const TokenizerInfo& info);
 
 /// {"content":text,"prompt":text}: llama.cpp's name and vLLM's. Invalid UTF-8 becomes U+FFFD.
-[[nodiscard]] std::string detokenize_response(std::string_view bytes);
+class DetokenizeAnswer {
+ public:
+  DetokenizeAnswer(std::vector<TokenId> tokens, BytesOf bytes);
+
+  /// Appends the next part; false if that was the last.
+  [[nodiscard]] bool next(std::string& out);
+
+ private:
+  const std::vector<TokenId> tokens_;
+  const BytesOf bytes_;
+  std::size_t member_ = 0;  ///< Which of the two names is being written.
+  std::size_t at_ = 0;
+  bool begun_ = false;  ///< This member's name has been written.
+  TextAssembler text_;
+  std::size_t text_bytes_ = 0;
+};
 
 }  // namespace spel::proto

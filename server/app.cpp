@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kBodiesAtOnce = 64;
 /// … and never less than so many texts for NoteBank.
 constexpr std::size_t kNoteBodiesAtOnce = 4;
+/// Of a byte of text that has become a token.
+constexpr std::size_t kTokenBytes = sizeof(engine::TokenId);
 
 }  // namespace
 
@@ -27,6 +29,7 @@ App::App(config::ServerConfig config, const LogOptions& log)
       cors_(config_.cors_origins),
       bodies_(
           std::max(kBodiesAtOnce * config_.body_bytes, kNoteBodiesAtOnce * proto::kNoteBodyBytes)),
+      answers_(kNoteBodiesAtOnce * kTokenBytes * proto::kNoteTextBytesMax),
       io_(static_cast<int>(kIoThreads)),
       context_(make_context()),
       work_(net::make_work_guard(io_)),
@@ -41,7 +44,8 @@ App::~App() {
 }
 
 ServerContext App::make_context() {
-  add_routes(router_, HandlerContext{config_, lifecycle_, metrics_, log_});
+  add_routes(router_,
+             HandlerContext{config_, lifecycle_, metrics_, log_, {reading_thread_, answers_}});
   metrics_.add_routes(router_.patterns());
   return ServerContext{config_,  router_, keys_,     hosts_,  cors_, lifecycle_,
                        metrics_, log_,    sessions_, bodies_, ids_};

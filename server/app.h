@@ -10,6 +10,7 @@
 #include "config/server_config.h"
 #include "server/context.h"
 #include "server/listener.h"
+#include "server/workers.h"
 
 namespace spel::server {
 
@@ -62,12 +63,14 @@ class App {
   Router router_;
   Metrics metrics_;
   BodyBudget bodies_;
+  BodyBudget answers_;
   RequestIds ids_;
   TaskGroup sessions_;
 
   // The engine's thread posts to the context: it must end first.
   net::io_context io_;
   Lifecycle lifecycle_;
+  Workers reading_thread_{1, "reading large bodies"};
   ServerContext context_;
   net::executor_work_guard<net::io_context::executor_type> work_;
   Listener listener_;

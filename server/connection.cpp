@@ -14,6 +14,7 @@ namespace {
 /// Most requests fit, and most connections never need more.
 constexpr std::size_t kFirstBufferBytes = 1024;
 constexpr std::size_t kBufferGrowth = 4;
+constexpr std::size_t kScratchBytes = 4096;
 
 }  // namespace
 
@@ -97,13 +98,20 @@ void Connection::watch(std::function<void()> on_closed) {
 }
 
 void Connection::start_watching() {
-  if (full()) {
-    return;  // A client this far ahead is noticed when a write fails.
-  }
   reading_ = true;
-  transport_->start_read(room(), [self = shared_from_this()](const IoResult& result) {
+  // A client further ahead than the buffer is still watched: it may leave.
+  const bool drop = full() || overrun();
+  if (drop && !overrun()) {
+    scratch_ = std::make_unique<char[]>(kScratchBytes);
+  }
+  const net::mutable_buffer into = drop ? net::buffer(scratch_.get(), kScratchBytes) : room();
+  transport_->start_read(into, [self = shared_from_this(), drop](const IoResult& result) {
     self->reading_ = false;
-    self->on_read(result);
+    if (drop) {
+      self->on_dropped(result);
+    } else {
+      self->on_read(result);
+    }
     self->read_done_.notify();
     if (self->on_closed_ && !self->peer_closed_ && !self->closed_) {
       self->start_watching();
@@ -120,6 +128,14 @@ void Connection::on_read(const IoResult& result) {
   if ((peer_closed_ || closed_) && on_closed_) {
     std::exchange(on_closed_, nullptr)();
   }
+}
+
+void Connection::on_dropped(const IoResult& result) {
+  dropped_ += result.bytes;
+  if (dropped_ > kLingerBytes) {
+    close();
+  }
+  on_read({result.error, 0});
 }
 
 Task<bool> Connection::write(std::span<const net::const_buffer> buffers) {

@@ -46,11 +46,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void interrupt();
 
   /// Keeps a read outstanding from now on and calls `on_closed` once when the peer has closed or
-  /// reset. Bytes that come meanwhile are kept for the next request, up to the buffer's size.
+  /// reset. Bytes that come meanwhile are kept for the next request, up to the buffer's size; more
+  /// than that is dropped, which must be the end of the connection, and a great deal more closes
+  /// it.
   void watch(std::function<void()> on_closed);
   void unwatch() noexcept { on_closed_ = nullptr; }
   /// A watched peer has closed, or the connection was closed here.
   [[nodiscard]] bool gone() const noexcept { return peer_closed_ || closed_; }
+  /// Bytes were or may be dropped: what comes next cannot be understood.
+  [[nodiscard]] bool overrun() const noexcept { return scratch_ != nullptr; }
 
   // --- Writing -----------------------------------------------------------------------------------
 
@@ -69,6 +73,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] net::mutable_buffer room();
   void start_watching();
   void on_read(const IoResult& result);
+  void on_dropped(const IoResult& result);
 
   std::unique_ptr<Transport> transport_;
   const ConnectionLimits limits_;
@@ -79,7 +84,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
 
-  bool reading_ = false;  ///< A read is outstanding for watch().
+  bool reading_ = false;             ///< A read is outstanding for watch().
+  std::unique_ptr<char[]> scratch_;  ///< Where a watched peer's bytes beyond the buffer go.
+  std::size_t dropped_ = 0;
   Wake read_done_;
   std::function<void()> on_closed_;
   bool peer_closed_ = false;

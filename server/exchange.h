@@ -4,6 +4,7 @@
 #include <functional>
 #include <string_view>
 
+#include "server/body_budget.h"
 #include "server/message.h"
 #include "server/net.h"
 
@@ -18,7 +19,7 @@ class Exchange {
 
   [[nodiscard]] virtual const Request& request() const noexcept = 0;
   /// The body, once: a request that waits in the queue must not hold it.
-  [[nodiscard]] virtual std::string take_body() = 0;
+  [[nodiscard]] virtual Body take_body() = 0;
   [[nodiscard]] virtual const Executor& executor() const noexcept = 0;
 
   [[nodiscard]] virtual Task<bool> send(Response response) = 0;

@@ -28,7 +28,6 @@ struct Request {
   std::string authorization;     ///< Authorization field.
   std::string requested_method;  ///< Access-Control-Request-Method field.
   std::string requested_fields;  ///< Access-Control-Request-Headers field.
-  std::string body;
   std::chrono::steady_clock::time_point arrived;  ///< When its header had been read.
 };
 

@@ -105,7 +105,9 @@ Task<proto::NoteWriteResult> NoteService::write(const Executor& executor, std::s
   const auto begin = Clock::now();
   const std::vector<engine::TokenId> tokens = co_await offload(pool_, executor, [&] {
     bank_.check_bank(bank);
-    return encode(engine_.tokenizer(), request.text, "text");
+    // Reading a long text takes hours: its tokens are enough to hold.
+    const std::string text = std::exchange(request.text, {});
+    return encode(engine_.tokenizer(), text, "text");
   });
   memory::WriterOptions options;
   options.notes_per_chunk = request.notes_per_chunk;

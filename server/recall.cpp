@@ -12,14 +12,6 @@
 namespace spel::server {
 namespace {
 
-std::vector<engine::TokenId> tokens_of(const proto::Prompt& prompt,
-                                       const engine::Tokenizer& tokenizer) {
-  if (const auto* text = std::get_if<std::string>(&prompt)) {
-    return encode(tokenizer, *text, "prompt");
-  }
-  return std::get<std::vector<proto::TokenId>>(prompt);
-}
-
 /// Best first, as many as fit into `room`; returns the tokens to read.
 std::vector<engine::TokenId> place(const std::vector<memory::Note>& notes, std::size_t room,
                                    proto::ReplayReport& report) {
@@ -38,6 +30,14 @@ std::vector<engine::TokenId> place(const std::vector<memory::Note>& notes, std::
 }
 
 }  // namespace
+
+void encode_prompts(proto::CompletionRequest& request, const engine::Tokenizer& tokenizer) {
+  for (proto::Prompt& prompt : request.prompts) {
+    if (const auto* text = std::get_if<std::string>(&prompt)) {
+      prompt = encode(tokenizer, *text, "prompt");
+    }
+  }
+}
 
 Task<std::vector<proto::ReplayReport>> recall(const Executor& executor, const Backend& backend,
                                               proto::CompletionRequest& request) {
@@ -58,7 +58,7 @@ Task<std::vector<proto::ReplayReport>> recall(const Executor& executor, const Ba
   proto::check_token_ids(request, engine.vocab_size());
   const proto::NoteBankOptions wanted = *request.options.notebank;
   for (proto::Prompt& prompt : request.prompts) {
-    std::vector<engine::TokenId> query = tokens_of(prompt, engine.tokenizer());
+    const auto query = std::get<std::vector<proto::TokenId>>(prompt);
     const auto begin = Clock::now();
     const std::vector<memory::Note> notes =
         co_await backend.notes->address(executor, wanted.bank, query, wanted.ranker, wanted.top);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <utility>
+
+#include "server/growing_body.h"
 
 namespace spel::server {
 namespace {
@@ -81,14 +82,14 @@ Task<RequestReader::Outcome> RequestReader::read_head(Clock::time_point first_by
   co_return Outcome::kOk;
 }
 
-Task<RequestReader::Outcome> RequestReader::read_body(std::size_t limit) {
+Task<RequestReader::Outcome> RequestReader::read_body(std::size_t limit, Body& body) {
   if (!head_.has_body()) {
     co_return Outcome::kOk;
   }
   // A route of its own limit may spend as much again on framing.
   const std::size_t wire_limit =
       limit > config_.body_bytes ? std::max(config_.wire_bytes, 2 * limit) : config_.wire_bytes;
-  http::request_parser<http::string_body> parser;
+  http::request_parser<GrowingBody> parser;
   parser.header_limit(static_cast<std::uint32_t>(config_.header_bytes));
   parser.body_limit(limit);
   IoError error;
@@ -103,6 +104,10 @@ Task<RequestReader::Outcome> RequestReader::read_body(std::size_t limit) {
     const std::string_view pending = connection_.pending();
     std::size_t used = 0;
     if (!pending.empty()) {
+      // No more of the body can be in it than there is.
+      if (!body.charge.hold(parser.get().body().bytes_with(pending.size()))) {
+        co_return refuse(proto::unavailable("too many large requests at once"));
+      }
       error = {};
       used = parser.put(net::buffer(pending.data(), pending.size()), error);
       connection_.consume(used);
@@ -130,7 +135,7 @@ Task<RequestReader::Outcome> RequestReader::read_body(std::size_t limit) {
       }
     }
   }
-  head_.request.body = std::move(parser.get().body());
+  body.text = std::move(parser.get().body().text);
   co_return Outcome::kOk;
 }
 

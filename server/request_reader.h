@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "config/server_config.h"
+#include "server/body_budget.h"
 #include "server/connection.h"
 #include "server/request_check.h"
 
@@ -25,8 +26,8 @@ class RequestReader {
 
   /// Waits until `first_byte_by` for a request to begin, then reads its header.
   [[nodiscard]] Task<Outcome> read_head(Clock::time_point first_byte_by);
-  /// Reads the body of up to `limit` bytes into head().request.body.
-  [[nodiscard]] Task<Outcome> read_body(std::size_t limit);
+  /// Reads a body of up to `limit` bytes. Its memory is charged before it is taken.
+  [[nodiscard]] Task<Outcome> read_body(std::size_t limit, Body& body);
 
   /// True while nothing of the next request has come.
   [[nodiscard]] bool idle() const noexcept { return idle_; }

@@ -20,6 +20,7 @@
 #include "server/shutdown.h"
 #include "server/stop_signals.h"
 #include "server/thread_needs.h"
+#include "server/trim.h"
 
 namespace spel::server {
 namespace {
@@ -184,6 +185,7 @@ int run(config::LoadedConfig loaded) {
 }  // namespace
 
 int serve(const std::vector<std::string>& arguments) {
+  give_large_blocks_back();
   std::string advice;
   try {
     config::LoadedConfig loaded =

@@ -223,21 +223,11 @@ Task<void> Session::serve_one() {
 }
 
 Task<bool> Session::receive_body() {
-  // Small bodies are bounded by the number of connections alone.
-  constexpr std::size_t kSmallBody = 16 * 1024;
   const Head& head = reader_.head();
   const std::size_t limit = std::max(context_.config.body_bytes, route_->options.body_bytes);
-  const std::uint64_t length = head.content_length.value_or(context_.config.body_bytes);
-  if (length > limit) {
+  if (head.content_length.value_or(0) > limit) {
     close_ = true;
     (void)co_await send(error_response(body_too_large(limit)));
-    co_return false;
-  }
-  const auto announced = static_cast<std::size_t>(length);
-  const std::size_t reserved = announced > kSmallBody ? announced : 0;
-  if (!context_.bodies.take(reserved)) {
-    close_ = true;
-    (void)co_await send(error_response(proto::unavailable("too many large requests at once")));
     co_return false;
   }
   bool ok = true;
@@ -247,15 +237,15 @@ Task<bool> Session::receive_body() {
     ok = co_await connection_->write(buffers);
   }
   RequestReader::Outcome outcome = RequestReader::Outcome::kClosed;
+  body_ = {{}, BodyCharge(context_.bodies)};
   if (ok) {
-    outcome = co_await reader_.read_body(limit);
+    outcome = co_await reader_.read_body(limit, body_);
   }
-  context_.bodies.give_back(reserved);
   if (outcome == RequestReader::Outcome::kOk) {
     body_done_ = true;
-    request_.body = std::move(reader_.head().request.body);
     co_return true;
   }
+  body_ = {};
   close_ = true;
   if (outcome == RequestReader::Outcome::kRefused) {
     (void)co_await send(error_response(reader_.refusal()));
@@ -282,6 +272,8 @@ Task<void> Session::handle(const Handler& handler) {
     error = std::current_exception();
   }
   connection_->unwatch();
+  body_ = {};
+  close_ = close_ || connection_->overrun();
   if (connection_->gone()) {
     close_ = true;
     co_return;

@@ -31,7 +31,7 @@ class Session final : public Exchange,
 
   // Exchange.
   [[nodiscard]] const Request& request() const noexcept override { return request_; }
-  [[nodiscard]] std::string take_body() override { return std::exchange(request_.body, {}); }
+  [[nodiscard]] Body take_body() override { return std::exchange(body_, {}); }
   [[nodiscard]] const Executor& executor() const noexcept override {
     return connection_->executor();
   }
@@ -63,6 +63,7 @@ class Session final : public Exchange,
   RequestReader reader_;
 
   Request request_;
+  Body body_;
   const Route* route_ = nullptr;
   Answer answer_ = Answer::kNone;
   Framing framing_ = Framing::kLength;

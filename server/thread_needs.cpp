@@ -10,8 +10,8 @@
 namespace spel::server {
 namespace {
 
-/// Main, signals, log, loader, engine.
-constexpr std::size_t kSingleThreads = 5;
+/// Main, signals, log, loader, engine, the reader of large bodies.
+constexpr std::size_t kSingleThreads = 6;
 
 std::string limit_text(rlim_t limit, rlim_t unit) {
   return limit == RLIM_INFINITY ? "unlimited" : std::to_string(limit / unit);

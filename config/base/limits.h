@@ -45,4 +45,9 @@ inline constexpr std::size_t kBodyBytesMax = 64U << 20;
 inline constexpr std::size_t kJsonDepthDefault = 32;
 inline constexpr std::size_t kJsonDepthMax = 256;
 
+// JSON text from outside; see config/json/reader.h.
+inline constexpr std::size_t kJsonValuesMax = 1U << 20;
+inline constexpr std::size_t kJsonMembersMax = 4096;
+inline constexpr std::size_t kJsonPartsMax = 1U << 16;
+
 }  // namespace spel::limits

@@ -1,12 +1,17 @@
 // POST /v1/completions and /v1/chat/completions: whole answers and streams.
+#include <algorithm>
 #include <chrono>
 #include <random>
 #include <utility>
+#include <variant>
 
+#include "proto/json_text.h"
 #include "proto/notebank.h"
 #include "proto/responses.h"
 #include "proto/sse.h"
+#include "server/answer_parts.h"
 #include "server/completion_stream.h"
+#include "server/handlers/body.h"
 #include "server/handlers/handlers.h"
 #include "server/pipeline.h"
 #include "server/recall.h"
@@ -19,16 +24,15 @@ namespace {
 struct AnswerForm {
   const char* id_prefix;
   bool role_first;  ///< A stream's choices begin with a chunk that names the role.
-  std::string (*whole)(const proto::ResponseHead&, const std::vector<proto::Choice>&,
-                       const proto::Receipt&);
+  proto::WholeAnswer::Kind whole;
   std::string (*chunk)(const proto::ResponseHead&, const proto::Choice&, const proto::ChunkTail&);
   std::string (*usage)(const proto::ResponseHead&, const proto::Receipt&);
 };
 
-constexpr AnswerForm kCompletionForm{"cmpl-", false, &proto::completion_response,
+constexpr AnswerForm kCompletionForm{"cmpl-", false, proto::WholeAnswer::Kind::kCompletion,
                                      &proto::completion_chunk, &proto::completion_usage_chunk};
-constexpr AnswerForm kChatForm{"chatcmpl-", true, &proto::chat_response, &proto::chat_chunk,
-                               &proto::chat_usage_chunk};
+constexpr AnswerForm kChatForm{"chatcmpl-", true, proto::WholeAnswer::Kind::kChat,
+                               &proto::chat_chunk, &proto::chat_usage_chunk};
 
 proto::ResponseHead make_head(const AnswerForm& form, const Backend& backend) {
   std::random_device random;
@@ -54,12 +58,22 @@ Task<void> answer_whole(Exchange& exchange, CompletionStream& stream, const Answ
   if (const auto error = stream.error()) {
     throw proto::RequestError(*error);
   }
-  std::vector<proto::Choice> choices;
-  for (ChoiceReader& choice : stream.choices()) {
-    choices.push_back(choice.take());
-  }
-  Response response = json_response(form.whole(head, choices, stream.receipt()));
-  (void)co_await exchange.send(std::move(response));
+  proto::WholeAnswer answer(form.whole, head);
+  std::size_t at = 0;
+  const auto next = [&](std::string& out) {
+    if (at == 0) {
+      answer.begin(out);
+    }
+    for (; at < stream.choices().size() && out.size() < proto::kAnswerPartBytes; ++at) {
+      answer.add(stream.choices()[at].take(), out);
+    }
+    const bool more = at < stream.choices().size();
+    if (!more) {
+      proto::WholeAnswer::end(stream.receipt(), out);
+    }
+    return more;
+  };
+  co_await send_json_parts(exchange, next);
 }
 
 Response stream_head() {
@@ -220,9 +234,29 @@ Task<void> answer_stream(Exchange& exchange, CompletionStream& stream, const Ans
   co_await stream.finish();
 }
 
+/// What a whole answer's choices hold before it is sent.
+std::size_t answer_bytes(const GenerationPlan& plan) {
+  if (plan.stream || !(plan.with_logprobs || plan.with_token_ids)) {
+    return 0;
+  }
+  std::size_t bytes = 0;
+  for (const PlannedChoice& choice : plan.choices) {
+    const engine::GenerationRequest& request = choice.request;
+    const std::size_t tokens = request.max_tokens + (plan.echo ? request.prompt.size() : 0);
+    bytes += tokens * (sizeof(proto::TokenReport) +
+                       request.logprobs.value_or(0) * sizeof(proto::TokenAlternative));
+  }
+  return bytes;
+}
+
 Task<void> generate(HandlerContext context, Exchange& exchange, const AnswerForm& form,
                     GenerationPlan plan) {
   const Backend& backend = *context.lifecycle.backend();
+  BodyCharge charge(context.reading.answers);
+  // One request may hold half of what there is, however much it asks for.
+  if (!charge.hold(std::min(answer_bytes(plan), context.reading.answers.total() / 2))) {
+    throw proto::RequestError(proto::unavailable("too many large answers at once"));
+  }
   const proto::ResponseHead head = make_head(form, backend);
   CompletionStream stream(exchange.executor(), plan, backend, context.metrics,
                           exchange.request().arrived);
@@ -240,9 +274,32 @@ std::size_t normalize_if_set(const HandlerContext& context, Request& request) {
   return context.config.normalize_text ? normalize_texts(request) : 0;
 }
 
-Task<void> complete_with_notes(HandlerContext context, Exchange& exchange,
-                               proto::CompletionRequest request) {
+/// A completion whose notes have to be found first.
+struct WithNotes {
+  proto::CompletionRequest request;
+  std::size_t normalized_characters = 0;
+};
+using ReadCompletion = std::variant<GenerationPlan, WithNotes>;
+
+ReadCompletion prepare(const HandlerContext& context, proto::CompletionRequest request) {
+  context.metrics.count_unknown_fields(request.options.unknown_fields);
+  const Backend& backend = *context.lifecycle.backend();
   const std::size_t normalized = normalize_if_set(context, request);
+  if (!request.options.notebank) {
+    GenerationPlan plan = plan_completion(request, backend, context.config);
+    plan.normalized_characters = normalized;
+    return plan;
+  }
+  encode_prompts(request, backend.engine->tokenizer());
+  return WithNotes{std::move(request), normalized};
+}
+
+Task<void> complete(HandlerContext context, Exchange& exchange, ReadCompletion read) {
+  if (auto* plan = std::get_if<GenerationPlan>(&read)) {
+    co_await generate(context, exchange, kCompletionForm, std::move(*plan));
+    co_return;
+  }
+  auto [request, normalized] = std::get<WithNotes>(std::move(read));
   const Backend& backend = *context.lifecycle.backend();
   std::vector<proto::ReplayReport> replays = co_await recall(exchange.executor(), backend, request);
   GenerationPlan plan = plan_completion(request, backend, context.config);
@@ -251,51 +308,47 @@ Task<void> complete_with_notes(HandlerContext context, Exchange& exchange,
   co_await generate(context, exchange, kCompletionForm, std::move(plan));
 }
 
-Task<void> complete(const HandlerContext& context, Exchange& exchange) {
-  proto::CompletionRequest request =
-      proto::parse_completion_request(exchange.take_body(), json_limits(context.config));
-  context.metrics.count_unknown_fields(request.options.unknown_fields);
-  if (request.options.notebank) {
-    return complete_with_notes(context, exchange, std::move(request));
-  }
-  const std::size_t normalized = normalize_if_set(context, request);
-  GenerationPlan plan = plan_completion(request, *context.lifecycle.backend(), context.config);
-  plan.normalized_characters = normalized;
-  return generate(context, exchange, kCompletionForm, std::move(plan));
+Task<void> completion(HandlerContext context, Exchange& exchange) {
+  ReadCompletion read = co_await read_body(context, exchange, [&](std::string_view body) {
+    return prepare(context, proto::parse_completion_request(body, json_limits(context.config)));
+  });
+  co_await complete(context, exchange, std::move(read));
 }
 
 /// A completion whose notes come from the bank of the path.
-Task<void> replay(const HandlerContext& context, Exchange& exchange) {
+Task<void> replay(HandlerContext context, Exchange& exchange) {
   const std::string bank = exchange.request().parameters.at(0);
   if (!proto::is_bank_name(bank)) {
     throw proto::RequestError(proto::not_found("there is no such bank"));
   }
-  proto::CompletionRequest request =
-      proto::parse_note_replay_request(exchange.take_body(), bank, json_limits(context.config));
-  context.metrics.count_unknown_fields(request.options.unknown_fields);
-  return complete_with_notes(context, exchange, std::move(request));
+  ReadCompletion read = co_await read_body(context, exchange, [&](std::string_view body) {
+    return prepare(context,
+                   proto::parse_note_replay_request(body, bank, json_limits(context.config)));
+  });
+  co_await complete(context, exchange, std::move(read));
 }
 
-GenerationPlan read_chat(const HandlerContext& context, Exchange& exchange) {
-  proto::ChatRequest request =
-      proto::parse_chat_request(exchange.take_body(), json_limits(context.config));
-  context.metrics.count_unknown_fields(request.options.unknown_fields);
-  const std::size_t normalized = normalize_if_set(context, request);
-  GenerationPlan plan = plan_chat(request, *context.lifecycle.backend(), context.config);
-  plan.normalized_characters = normalized;
-  return plan;
+Task<void> chat(HandlerContext context, Exchange& exchange) {
+  GenerationPlan plan = co_await read_body(context, exchange, [&](std::string_view body) {
+    proto::ChatRequest request = proto::parse_chat_request(body, json_limits(context.config));
+    context.metrics.count_unknown_fields(request.options.unknown_fields);
+    const std::size_t normalized = normalize_if_set(context, request);
+    GenerationPlan made = plan_chat(request, *context.lifecycle.backend(), context.config);
+    made.normalized_characters = normalized;
+    return made;
+  });
+  co_await generate(context, exchange, kChatForm, std::move(plan));
 }
 
 }  // namespace
 
 void add_completion_routes(Router& router, const HandlerContext& context) {
   router.add(Verb::post, "/v1/completions", {},
-             AsyncHandler([context](Exchange& exchange) { return complete(context, exchange); }));
+             AsyncHandler([context](Exchange& exchange) { return completion(context, exchange); }));
   router.add(Verb::post, "/v1/notebanks/{bank}/replay", {},
              AsyncHandler([context](Exchange& exchange) { return replay(context, exchange); }));
-  router.add(Verb::post, "/v1/chat/completions", {}, AsyncHandler([context](Exchange& exchange) {
-               return generate(context, exchange, kChatForm, read_chat(context, exchange));
-             }));
+  router.add(Verb::post, "/v1/chat/completions", {},
+             AsyncHandler([context](Exchange& exchange) { return chat(context, exchange); }));
 }
 
 }  // namespace spel::server

@@ -2,12 +2,21 @@
 #pragma once
 
 #include "config/server_config.h"
+#include "server/body_budget.h"
 #include "server/lifecycle.h"
 #include "server/log.h"
 #include "server/metrics.h"
+#include "server/net.h"
 #include "server/router.h"
+#include "server/workers.h"
 
 namespace spel::server {
+
+/// Where large bodies are read and what their answers are charged to.
+struct Reading {
+  Workers& thread;      ///< One thread.
+  BodyBudget& answers;  ///< Of what a request holds between its body and its answer's end.
+};
 
 /// What endpoints need; all of it outlives the router.
 struct HandlerContext {
@@ -15,6 +24,7 @@ struct HandlerContext {
   const Lifecycle& lifecycle;
   Metrics& metrics;
   Log& log;
+  Reading reading;
 };
 
 void add_routes(Router& router, const HandlerContext& context);

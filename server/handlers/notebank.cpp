@@ -8,6 +8,7 @@
 #include "config/base/error.h"
 #include "proto/error_body.h"
 #include "proto/sse.h"
+#include "server/handlers/body.h"
 #include "server/handlers/handlers.h"
 #include "server/normalize_text.h"
 #include "server/note_service.h"
@@ -106,14 +107,20 @@ Task<void> write(HandlerContext context, Exchange& exchange, NoteService& notes)
   const std::string bank = bank_of(exchange.request());
   const proto::JsonLimits limits{.bytes = proto::kNoteBodyBytes,
                                  .depth = context.config.json_depth};
-  proto::NoteWriteRequest request = co_await offload(notes.pool(), exchange.executor(), [&] {
-    auto parsed = proto::parse_note_write_request(exchange.take_body(), limits);
-    if (context.config.normalize_text) {
-      normalize_text(parsed.text);
-    }
-    return parsed;
-  });
+  proto::NoteWriteRequest request =
+      co_await read_body(context, exchange, [&](std::string_view body) {
+        auto parsed = proto::parse_note_write_request(body, limits);
+        if (context.config.normalize_text) {
+          normalize_text(parsed.text);
+        }
+        return parsed;
+      });
   context.metrics.count_unknown_fields(request.unknown_fields);
+  // At most a token for each byte; the text itself goes when it has become tokens.
+  BodyCharge charge(context.reading.answers);
+  if (!charge.hold(request.text.size() * sizeof(engine::TokenId))) {
+    throw proto::RequestError(proto::unavailable("too many long texts at once"));
+  }
   bool gone = false;
   exchange.watch([&gone] { gone = true; });
   const bool stream = request.stream;
@@ -162,17 +169,22 @@ Task<void> write(HandlerContext context, Exchange& exchange, NoteService& notes)
 
 Task<void> address(HandlerContext context, Exchange& exchange, NoteService& notes) {
   const std::string bank = bank_of(exchange.request());
-  proto::NoteAddressRequest request =
-      proto::parse_note_address_request(exchange.take_body(), json_limits(context.config));
-  if (context.config.normalize_text) {
-    normalize_text(request.query);
-  }
-  context.metrics.count_unknown_fields(request.unknown_fields);
   const engine::Tokenizer& tokenizer = context.lifecycle.backend()->engine->tokenizer();
+  std::vector<engine::TokenId> query;
+  const proto::NoteAddressRequest request =
+      co_await read_body(context, exchange, [&](std::string_view body) {
+        proto::NoteAddressRequest wanted =
+            proto::parse_note_address_request(body, json_limits(context.config));
+        context.metrics.count_unknown_fields(wanted.unknown_fields);
+        if (context.config.normalize_text) {
+          normalize_text(wanted.query);
+        }
+        query = encode(tokenizer, std::exchange(wanted.query, {}), "query");
+        return wanted;
+      });
   const auto begin = Clock::now();
-  const std::vector<memory::Note> found =
-      co_await notes.address(exchange.executor(), bank, encode(tokenizer, request.query, "query"),
-                             request.ranker, request.top);
+  const std::vector<memory::Note> found = co_await notes.address(
+      exchange.executor(), bank, std::move(query), request.ranker, request.top);
   const double seconds = engine::seconds_between(begin, Clock::now());
   std::vector<proto::NoteView> views;
   views.reserve(found.size());

@@ -1,6 +1,11 @@
 #include "proto/tokenize.h"
 
-#include "config/base/error.h"
+#include <utility>
+#include <vector>
+
+#include "proto/error_body.h"
+#include "server/answer_parts.h"
+#include "server/handlers/body.h"
 #include "server/handlers/handlers.h"
 #include "server/normalize_text.h"
 #include "server/translate.h"
@@ -8,36 +13,57 @@
 namespace spel::server {
 namespace {
 
-Response tokenize(const HandlerContext& context, const Request& request) {
-  const engine::Engine& engine = *context.lifecycle.backend()->engine;
-  proto::TokenizeRequest wanted =
-      proto::parse_tokenize_request(request.body, json_limits(context.config));
-  context.metrics.count_unknown_fields(wanted.unknown_fields);
-  if (context.config.normalize_text) {
-    normalize_text(wanted.content);
+/// What is held of a request until its answer has gone.
+BodyCharge charge_for(const HandlerContext& context, const std::vector<engine::TokenId>& tokens) {
+  BodyCharge charge(context.reading.answers);
+  if (!charge.hold(tokens.capacity() * sizeof(engine::TokenId))) {
+    throw proto::RequestError(proto::unavailable("too many large answers at once"));
   }
-  const engine::Tokenizer& tokenizer = engine.tokenizer();
-  std::vector<proto::TokenPiece> pieces;
-  if (wanted.add_special && tokenizer.bos()) {
-    pieces.push_back({*tokenizer.bos(), std::string(tokenizer.bytes(*tokenizer.bos()))});
-  }
-  for (const engine::TokenId id : encode(tokenizer, wanted.content, "content")) {
-    pieces.push_back({id, std::string(tokenizer.bytes(id))});
-  }
-  return json_response(proto::tokenize_response(pieces, wanted.with_pieces, engine.max_seq()));
+  return charge;
 }
 
-Response detokenize(const HandlerContext& context, const Request& request) {
+proto::BytesOf bytes_of(const engine::Tokenizer& tokenizer) {
+  return [&tokenizer](engine::TokenId token) { return tokenizer.bytes(token); };
+}
+
+Task<void> tokenize(HandlerContext context, Exchange& exchange) {
   const engine::Engine& engine = *context.lifecycle.backend()->engine;
-  const proto::DetokenizeRequest wanted =
-      proto::parse_detokenize_request(request.body, json_limits(context.config));
-  context.metrics.count_unknown_fields(wanted.unknown_fields);
-  proto::check_token_ids(wanted, engine.vocab_size());
-  std::string bytes;
-  for (const proto::TokenId id : wanted.tokens) {
-    bytes += engine.tokenizer().bytes(id);
-  }
-  return json_response(proto::detokenize_response(bytes));
+  const engine::Tokenizer& tokenizer = engine.tokenizer();
+  bool with_pieces = false;
+  std::vector<engine::TokenId> tokens =
+      co_await read_body(context, exchange, [&](std::string_view body) {
+        proto::TokenizeRequest wanted =
+            proto::parse_tokenize_request(body, json_limits(context.config));
+        context.metrics.count_unknown_fields(wanted.unknown_fields);
+        if (context.config.normalize_text) {
+          normalize_text(wanted.content);
+        }
+        with_pieces = wanted.with_pieces;
+        std::vector<engine::TokenId> found = encode(tokenizer, wanted.content, "content");
+        if (wanted.add_special && tokenizer.bos()) {
+          found.insert(found.begin(), *tokenizer.bos());
+        }
+        return found;
+      });
+  const BodyCharge charge = charge_for(context, tokens);
+  proto::TokenizeAnswer answer(std::move(tokens), bytes_of(tokenizer), with_pieces,
+                               engine.max_seq());
+  co_await send_json_parts(exchange, [&](std::string& out) { return answer.next(out); });
+}
+
+Task<void> detokenize(HandlerContext context, Exchange& exchange) {
+  const engine::Engine& engine = *context.lifecycle.backend()->engine;
+  std::vector<engine::TokenId> tokens =
+      co_await read_body(context, exchange, [&](std::string_view body) {
+        proto::DetokenizeRequest wanted =
+            proto::parse_detokenize_request(body, json_limits(context.config));
+        context.metrics.count_unknown_fields(wanted.unknown_fields);
+        proto::check_token_ids(wanted, engine.vocab_size());
+        return std::move(wanted.tokens);
+      });
+  const BodyCharge charge = charge_for(context, tokens);
+  proto::DetokenizeAnswer answer(std::move(tokens), bytes_of(engine.tokenizer()));
+  co_await send_json_parts(exchange, [&](std::string& out) { return answer.next(out); });
 }
 
 Response tokenizer_info(const HandlerContext& context) {
@@ -58,10 +84,9 @@ Response tokenizer_info(const HandlerContext& context) {
 
 void add_tokenize_routes(Router& router, const HandlerContext& context) {
   router.add(Verb::post, "/tokenize", {},
-             SyncHandler([context](const Request& request) { return tokenize(context, request); }));
-  router.add(Verb::post, "/detokenize", {}, SyncHandler([context](const Request& request) {
-               return detokenize(context, request);
-             }));
+             AsyncHandler([context](Exchange& exchange) { return tokenize(context, exchange); }));
+  router.add(Verb::post, "/detokenize", {},
+             AsyncHandler([context](Exchange& exchange) { return detokenize(context, exchange); }));
   router.add(Verb::get, "/tokenizer_info", {},
              SyncHandler([context](const Request&) { return tokenizer_info(context); }));
 }

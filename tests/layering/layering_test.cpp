@@ -24,10 +24,11 @@ const std::set<std::string> kLibraries = {"boost/",      "nlohmann/", "spdlog/",
 const std::map<std::string, Module>& modules() {
   static const std::map<std::string, Module> table = {
       {"config/base", {{"config/base/"}, {}}},
+      {"config/json", {{"config/json/", "config/base/"}, {"nlohmann/"}}},
       {"kernels", {{"kernels/", "config/base/"}, {"cblas.h"}}},
       {"engine", {{"engine/", "kernels/", "config/base/"}, {}}},
       {"memory", {{"memory/", "kernels/", "config/base/"}, {"sqlite3.h"}}},
-      {"proto", {{"proto/", "config/base/"}, {"nlohmann/"}}},
+      {"proto", {{"proto/", "config/json/", "config/base/"}, {"nlohmann/"}}},
       {"config", {{"config/"}, {"nlohmann/", "CLI/"}}},
       {"server",
        {{"server/", "engine/", "kernels/", "memory/", "proto/", "config/"},

@@ -17,6 +17,7 @@
 #include "proto/tokenize.h"
 #include "proto/yaml_subset.h"
 #include "tests/proto/schema_check.h"
+#include "tests/proto/whole_answer.h"
 
 namespace spel::proto {
 namespace {
@@ -247,14 +248,23 @@ TEST_F(Answers, OfChatFollowTheSchema) {
   expect_valid("ChatChunk", chat_usage_chunk(head_, receipt_));
 }
 
+/// Of an answer that is short.
+template <typename Answer>
+std::string one_part(Answer answer) {
+  std::string text;
+  EXPECT_FALSE(answer.next(text));
+  return text;
+}
+
 TEST_F(Answers, OfTheRestFollowTheSchema) {
   ModelCard card;
   card.id = "m";
   expect_valid("Model", model_response(card));
   expect_valid("ModelList", models_response(card));
-  expect_valid("TokenizeResponse", tokenize_response({{1, "a"}, {2, "\xFF"}}, true, 8));
-  expect_valid("TokenizeResponse", tokenize_response({{1, "a"}}, false, 8));
-  expect_valid("DetokenizeResponse", detokenize_response("a"));
+  const BytesOf bytes = [](TokenId token) { return token == 1 ? "a" : "\xFF"; };
+  expect_valid("TokenizeResponse", one_part(TokenizeAnswer({1, 2}, bytes, true, 8)));
+  expect_valid("TokenizeResponse", one_part(TokenizeAnswer({1}, bytes, false, 8)));
+  expect_valid("DetokenizeResponse", one_part(DetokenizeAnswer({1}, bytes)));
   expect_valid("TokenizerInfo", tokenizer_info_response({8, 128, std::nullopt, "</s>"}));
   expect_valid("Health", health_body());
   expect_valid("Error", health_unavailable_body("loading"));

@@ -8,6 +8,7 @@
 
 #include "proto/sse.h"
 #include "proto/status.h"
+#include "tests/proto/whole_answer.h"
 
 namespace spel::proto {
 namespace {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/proto/refusal.h"
 
@@ -40,13 +42,57 @@ TEST(Tokenize, DetokenizeRefusesWhatIsNotAnArrayOfIds) {
   EXPECT_EQ(refusal_of([&] { check_token_ids(request, 127); }).param, "tokens");
 }
 
+/// Of token i the i-th byte string.
+BytesOf bytes_of(std::vector<std::string> pieces) {
+  return [pieces = std::move(pieces)](TokenId token) -> std::string_view {
+    return pieces.at(static_cast<std::size_t>(token));
+  };
+}
+
+/// All parts of an answer, joined; none is much larger than a part may be.
+template <typename Answer>
+std::string whole(Answer answer) {
+  std::string text;
+  for (bool more = true; more;) {
+    std::string part;
+    more = answer.next(part);
+    EXPECT_LT(part.size(), kAnswerPartBytes + 1024);
+    text += part;
+  }
+  return text;
+}
+
 TEST(Tokenize, PiecesThatAreNotTextAreBytes) {
-  const std::vector<TokenPiece> tokens = {{7, "a"}, {200, "\xE9"}};
-  EXPECT_EQ(json::parse(tokenize_response(tokens, false, 64)),
-            json::parse(R"({"tokens":[7,200],"count":2,"max_model_len":64})"));
-  EXPECT_EQ(json::parse(tokenize_response(tokens, true, 64))["tokens"],
-            json::parse(R"([{"id":7,"piece":"a"},{"id":200,"piece":[233]}])"));
-  EXPECT_EQ(json::parse(detokenize_response("a\xE9"))["content"], "a\xEF\xBF\xBD");
+  const BytesOf bytes = bytes_of({"a", "\xE9", "\"\xC3\xA9\n"});
+  EXPECT_EQ(whole(TokenizeAnswer({0, 1, 2}, bytes, false, 64)),
+            R"({"tokens":[0,1,2],"count":3,"max_model_len":64})");
+  EXPECT_EQ(whole(TokenizeAnswer({}, bytes, true, 64)),
+            R"({"tokens":[],"count":0,"max_model_len":64})");
+  EXPECT_EQ(
+      json::parse(whole(TokenizeAnswer({0, 1, 2}, bytes, true, 64)))["tokens"],
+      json::parse("[{\"id\":0,\"piece\":\"a\"},{\"id\":1,\"piece\":[233]},{\"id\":2,\"piece\":"
+                  "\"\\\"\xC3\xA9\\n\"}]"));
+  EXPECT_EQ(whole(DetokenizeAnswer({0, 1}, bytes)),
+            "{\"content\":\"a\xEF\xBF\xBD\",\"prompt\":\"a\xEF\xBF\xBD\"}");
+  EXPECT_EQ(whole(DetokenizeAnswer({}, bytes)), R"({"content":"","prompt":""})");
+}
+
+TEST(Tokenize, ALongAnswerComesInPartsThatAddUp) {
+  // Characters of three bytes, a byte a token: parts end within them.
+  const BytesOf bytes = bytes_of({"\xE2", "\x82", "\xAC", "x"});
+  std::vector<TokenId> tokens;
+  std::string text;
+  for (std::size_t i = 0; i < 50'000; ++i) {
+    tokens.insert(tokens.end(), {0, 1, 2});
+    text += "\xE2\x82\xAC";
+  }
+  const json answer = json::parse(whole(TokenizeAnswer(tokens, bytes, true, 64)));
+  ASSERT_EQ(answer["tokens"].size(), tokens.size());
+  EXPECT_EQ(answer["count"], tokens.size());
+  EXPECT_EQ(answer["tokens"][149'999], json::parse(R"({"id":2,"piece":[172]})"));
+  const json back = json::parse(whole(DetokenizeAnswer(tokens, bytes)));
+  EXPECT_EQ(back["content"].get<std::string>(), text);
+  EXPECT_EQ(back["prompt"], back["content"]);
 }
 
 }  // namespace
