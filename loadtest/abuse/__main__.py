@@ -28,6 +28,7 @@ SCENARIOS = (
     "allocation",
     "cancel",
     "malformed",
+    "bodies",
     "metrics",
     "overhead",
 )

@@ -6,6 +6,7 @@ import http.client
 import os
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class Server(LocalServer):
         descriptors: int | None = None,
         port: int = 0,
         environment: dict[str, str] | None = None,
+        inside: Callable[[], None] | None = None,
     ) -> None:
         self.log = context.out / "server.log"
         super().__init__(
@@ -56,6 +58,7 @@ class Server(LocalServer):
             port=port,
             descriptors=descriptors,
             environment=environment,
+            inside=inside,
         )
 
     def rss_bytes(self) -> int:

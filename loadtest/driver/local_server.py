@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,13 +32,16 @@ class LocalServer:
         port: int = 0,
         descriptors: int | None = None,
         environment: dict[str, str] | None = None,
+        inside: Callable[[], None] | None = None,
     ) -> None:
         """`port` 0 is any free one; `descriptors` limits how many files it may open;
-        `environment` is added to ours."""
+        `environment` is added to ours; `inside` is called in the new process before the
+        server's program is."""
         self._command = [str(binary), "serve", "--model", str(model), "--port", str(port), *flags]
         self._log = log
         self._descriptors = descriptors
         self._environment = os.environ | (environment or {})
+        self._inside = inside
         self.url = ""
         self.port = 0
         self.process: subprocess.Popen[str]
@@ -50,7 +54,7 @@ class LocalServer:
             stderr=subprocess.STDOUT,
             text=True,
             env=self._environment,
-            preexec_fn=self._limit_descriptors,
+            preexec_fn=self._prepare,
         )
         listening = threading.Event()
         threading.Thread(target=self._keep_log, args=(listening,), daemon=True).start()
@@ -88,7 +92,9 @@ class LocalServer:
     ) -> None:
         self.stop()
 
-    def _limit_descriptors(self) -> None:
+    def _prepare(self) -> None:
+        if self._inside is not None:
+            self._inside()
         if self._descriptors is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (self._descriptors, self._descriptors))
 
