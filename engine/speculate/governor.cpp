@@ -23,16 +23,17 @@ constexpr std::size_t kFirstK = 2;
 constexpr std::size_t kFirstRounds = 2;
 // Rounds in a row whose offer was refused, before it is withdrawn.
 constexpr std::size_t kRefusals = 4;
-constexpr std::size_t kFirstBackoffRounds = 16;
+constexpr std::size_t kFirstBackoffRounds = 8;
 constexpr std::size_t kLastBackoffRounds = 256;
 constexpr std::size_t kProbeK = 1;
 // A probe is made where it would pay if the draft had become this good.
 constexpr double kProbeChance = 0.9;
 
+AcceptanceEstimate fresh_acceptance(double prior) { return {prior, kPriorWeight, kMemoryRounds}; }
+
 class FixedGovernor final : public Governor {
  public:
-  explicit FixedGovernor(std::size_t k)
-      : k_(k), acceptance_(kPriorAcceptance, kPriorWeight, kMemoryRounds) {}
+  explicit FixedGovernor(std::size_t k) : k_(k), acceptance_(fresh_acceptance(kPriorAcceptance)) {}
   [[nodiscard]] Wish wish() const override { return {k_, true}; }
   [[nodiscard]] double chance(std::size_t place) const override { return acceptance_.at(place); }
   void on_round(std::size_t proposed, std::size_t accepted) override {
@@ -47,7 +48,7 @@ class FixedGovernor final : public Governor {
 class TripGovernor final : public Governor {
  public:
   explicit TripGovernor(const SpeculationParams& params)
-      : params_(params), acceptance_(kPriorAcceptance, kPriorWeight, kMemoryRounds) {}
+      : params_(params), acceptance_(fresh_acceptance(kPriorAcceptance)) {}
 
   [[nodiscard]] Wish wish() const override { return {suspended_ ? 0 : params_.k, true}; }
   [[nodiscard]] double chance(std::size_t place) const override { return acceptance_.at(place); }
@@ -84,8 +85,7 @@ class TripGovernor final : public Governor {
 class AdaptiveGovernor final : public Governor {
  public:
   AdaptiveGovernor(std::size_t k_max, const AcceptanceEstimate& lately)
-      : k_max_(k_max),
-        acceptance_(std::max(kLeastPrior, lately.at(0)), kPriorWeight, kMemoryRounds) {}
+      : k_max_(k_max), acceptance_(fresh_acceptance(std::max(kLeastPrior, lately.at(0)))) {}
 
   [[nodiscard]] Wish wish() const override {
     if (suspended_) {
@@ -112,7 +112,9 @@ class AdaptiveGovernor final : public Governor {
     if (!suspended_) {
       drafted_ = true;
     } else if (accepted == proposed) {
-      // The planner decides again, by an estimate that has grown.
+      // Right again: what was seen before the text changed says nothing any more.
+      acceptance_ = fresh_acceptance(kPriorAcceptance);
+      acceptance_.observe(proposed, accepted);
       suspended_ = false;
       ++resumes_;
     } else {
