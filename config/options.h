@@ -44,7 +44,7 @@ struct RatioOption {
   double max;
 };
 struct SecondsOption {
-  std::chrono::milliseconds ServerConfig::*member;
+  std::chrono::milliseconds ServerConfig::* member;
   double max;
   double min = 0.001;  ///< No deadline is ever off.
 };

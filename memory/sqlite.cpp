@@ -191,8 +191,7 @@ Statement& Statement::bind(int place, std::string_view text) {
 }
 
 Statement& Statement::bind_blob(int place, std::span<const std::byte> bytes) {
-  check_bound(
-      sqlite3_bind_blob64(handle_.get(), place, bytes.data(), bytes.size(), SQLITE_STATIC));
+  check_bound(sqlite3_bind_blob64(handle_.get(), place, bytes.data(), bytes.size(), SQLITE_STATIC));
   return *this;
 }
 

@@ -211,7 +211,7 @@ void Listener::open_unix() {
     throw Error(ErrorCode::kInvalidArgument, "unix_socket " + path + ": the path is too long");
   }
   const net::local::stream_protocol::endpoint endpoint(path);
-  struct stat info {};
+  struct stat info{};
   if (::lstat(path.c_str(), &info) == 0) {
     if (!S_ISSOCK(info.st_mode)) {
       throw Error(ErrorCode::kIo, "unix_socket " + path + ": exists and is not a socket");

@@ -19,7 +19,7 @@ namespace spel::server {
 namespace {
 
 bool is_ignored(int signal) {
-  struct sigaction action {};
+  struct sigaction action{};
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 

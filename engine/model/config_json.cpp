@@ -76,7 +76,7 @@ void read_draft(JsonReader& json, ModelConfig& config) {
 
 struct Dimension {
   std::string_view key;
-  std::uint32_t ModelConfig::*field;
+  std::uint32_t ModelConfig::* field;
   bool required;
 };
 constexpr std::array<Dimension, 9> kDimensions = {

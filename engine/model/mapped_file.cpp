@@ -43,7 +43,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   if (file.get() < 0) {
     fail(path, "open", errno);
   }
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.get(), &info) != 0) {
     fail(path, "stat", errno);
   }

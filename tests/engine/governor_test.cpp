@@ -1,8 +1,7 @@
 #include "engine/speculate/governor.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 
 namespace spel::engine {
 namespace {

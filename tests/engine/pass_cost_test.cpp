@@ -1,8 +1,7 @@
 #include "engine/speculate/pass_cost.h"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
+#include <gtest/gtest.h>
 #include <random>
 
 #include "engine/speculate/cost_model.h"

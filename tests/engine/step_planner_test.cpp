@@ -1,9 +1,8 @@
 #include "engine/speculate/step_planner.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <chrono>
+#include <gtest/gtest.h>
 #include <vector>
 
 namespace spel::engine {

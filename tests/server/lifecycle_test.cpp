@@ -220,9 +220,8 @@ TEST(Overload, TooManyConnectionsLeaveRoomForProbes) {
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   held.clear();
-  EXPECT_TRUE(eventually([&] {
-    return server.complete({{"prompt", ">"}, {"max_tokens", 1}}).status == 200;
-  }));
+  EXPECT_TRUE(eventually(
+      [&] { return server.complete({{"prompt", ">"}, {"max_tokens", 1}}).status == 200; }));
 }
 
 // [Hal0ai/hal0#1969]

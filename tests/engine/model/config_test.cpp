@@ -51,59 +51,49 @@ constexpr std::uint32_t kHuge = 1U << 31;
 
 INSTANTIATE_TEST_SUITE_P(
     EveryField, RefusedConfig,
-    ::
-        testing::
-            Values(
-                BadConfig{"d_model", [](ModelConfig& c) { c.d_model = 0; }},
-                BadConfig{"d_model", [](ModelConfig& c) { c.d_model = kHuge; }},
-                BadConfig{"n_layers", [](ModelConfig& c) { c.n_layers = 0; }},
-                BadConfig{"n_layers", [](ModelConfig& c) { c.n_layers = 1025; }},
-                BadConfig{"n_layers", [](ModelConfig& c) { c.n_layers = kHuge; }},
-                BadConfig{"n_heads", [](ModelConfig& c) { c.n_heads = 0; }},
-                BadConfig{"n_heads * head_dim", [](ModelConfig& c) { c.n_heads = 3; }},
-                BadConfig{"head_dim", [](ModelConfig& c) { c.head_dim = 0; }},
-                BadConfig{"head_dim",
-                          [](ModelConfig& c) {
-                            c.d_model = 20;
-                            c.n_heads = 4;
-                            c.head_dim = 5;
-                          }},
-                BadConfig{"d_model",
-                          [](ModelConfig& c) {
-                            c.d_model = 6;
-                            c.n_heads = 1;
-                            c.head_dim = 6;
-                          }},
-                BadConfig{"d_ff", [](ModelConfig& c) { c.d_ff = 10; }},
-                BadConfig{"d_ff", [](ModelConfig& c) { c.d_ff = 0; }},
-                BadConfig{"vocab_size", [](ModelConfig& c) { c.vocab_size = 0; }},
-                BadConfig{"vocab_size", [](ModelConfig& c) { c.vocab_size = kHuge; }},
-                BadConfig{"max_seq", [](ModelConfig& c) { c.max_seq = 0; }},
-                BadConfig{"attn_period", [](ModelConfig& c) { c.attn_period = 0; }},
-                BadConfig{"attn_period", [](ModelConfig& c) { c.attn_period = kHuge; }},
-                BadConfig{"conv_taps", [](ModelConfig& c) { c.conv_taps = 0; }},
-                BadConfig{"conv_taps", [](ModelConfig& c) { c.conv_taps = 9; }},
-                BadConfig{"attn_logit_scale",
-                          [](ModelConfig& c) {
-                            c.attn_logit_scale = std::numeric_limits<float>::quiet_NaN();
-                          }},
-                BadConfig{"rope_theta", [](ModelConfig& c) { c.rope_theta = 0; }},
-                BadConfig{"rms_norm_eps", [](ModelConfig& c) { c.rms_norm_eps = 0; }},
-                BadConfig{"l2_norm_eps", [](ModelConfig& c) { c.l2_norm_eps = -1; }},
-                BadConfig{"gates", [](ModelConfig& c) { c.gates = GateKind::kInput; }},
-                BadConfig{
-                    "tie_word_embeddings", [](ModelConfig& c) { c.tie_word_embeddings = true; }},
-                BadConfig{"eos_token_id", [](ModelConfig& c) { c.eos_token_id = 5; }},
-                BadConfig{"bos_token_id", [](ModelConfig& c) { c.bos_token_id = -2; }},
-                BadConfig{"draft.layers", [](ModelConfig& c) { c.draft_layers = {}; }},
-                BadConfig{
-                    "draft.layers[3]",
-                    [](ModelConfig& c) {
-                      c.draft_layers = {0, 1, 2, 5};
-                    }},
-                BadConfig{"draft.layers[2]", [](ModelConfig& c) {
-                            c.draft_layers = {0, 3, 3, 4};
-                          }}));
+    ::testing::Values(
+        BadConfig{"d_model", [](ModelConfig& c) { c.d_model = 0; }},
+        BadConfig{"d_model", [](ModelConfig& c) { c.d_model = kHuge; }},
+        BadConfig{"n_layers", [](ModelConfig& c) { c.n_layers = 0; }},
+        BadConfig{"n_layers", [](ModelConfig& c) { c.n_layers = 1025; }},
+        BadConfig{"n_layers", [](ModelConfig& c) { c.n_layers = kHuge; }},
+        BadConfig{"n_heads", [](ModelConfig& c) { c.n_heads = 0; }},
+        BadConfig{"n_heads * head_dim", [](ModelConfig& c) { c.n_heads = 3; }},
+        BadConfig{"head_dim", [](ModelConfig& c) { c.head_dim = 0; }},
+        BadConfig{"head_dim",
+                  [](ModelConfig& c) {
+                    c.d_model = 20;
+                    c.n_heads = 4;
+                    c.head_dim = 5;
+                  }},
+        BadConfig{"d_model",
+                  [](ModelConfig& c) {
+                    c.d_model = 6;
+                    c.n_heads = 1;
+                    c.head_dim = 6;
+                  }},
+        BadConfig{"d_ff", [](ModelConfig& c) { c.d_ff = 10; }},
+        BadConfig{"d_ff", [](ModelConfig& c) { c.d_ff = 0; }},
+        BadConfig{"vocab_size", [](ModelConfig& c) { c.vocab_size = 0; }},
+        BadConfig{"vocab_size", [](ModelConfig& c) { c.vocab_size = kHuge; }},
+        BadConfig{"max_seq", [](ModelConfig& c) { c.max_seq = 0; }},
+        BadConfig{"attn_period", [](ModelConfig& c) { c.attn_period = 0; }},
+        BadConfig{"attn_period", [](ModelConfig& c) { c.attn_period = kHuge; }},
+        BadConfig{"conv_taps", [](ModelConfig& c) { c.conv_taps = 0; }},
+        BadConfig{"conv_taps", [](ModelConfig& c) { c.conv_taps = 9; }},
+        BadConfig{
+            "attn_logit_scale",
+            [](ModelConfig& c) { c.attn_logit_scale = std::numeric_limits<float>::quiet_NaN(); }},
+        BadConfig{"rope_theta", [](ModelConfig& c) { c.rope_theta = 0; }},
+        BadConfig{"rms_norm_eps", [](ModelConfig& c) { c.rms_norm_eps = 0; }},
+        BadConfig{"l2_norm_eps", [](ModelConfig& c) { c.l2_norm_eps = -1; }},
+        BadConfig{"gates", [](ModelConfig& c) { c.gates = GateKind::kInput; }},
+        BadConfig{"tie_word_embeddings", [](ModelConfig& c) { c.tie_word_embeddings = true; }},
+        BadConfig{"eos_token_id", [](ModelConfig& c) { c.eos_token_id = 5; }},
+        BadConfig{"bos_token_id", [](ModelConfig& c) { c.bos_token_id = -2; }},
+        BadConfig{"draft.layers", [](ModelConfig& c) { c.draft_layers = {}; }},
+        BadConfig{"draft.layers[3]", [](ModelConfig& c) { c.draft_layers = {0, 1, 2, 5}; }},
+        BadConfig{"draft.layers[2]", [](ModelConfig& c) { c.draft_layers = {0, 3, 3, 4}; }}));
 
 TEST(ConfigJson, WritesWhatItReads) {
   ModelConfig config = tiny_config();

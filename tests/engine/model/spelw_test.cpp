@@ -143,9 +143,7 @@ TEST_F(Spelw, ABadFooterIsRefused) {
 
 TEST_F(Spelw, WhatTheFormCannotHoldIsRefusedAndLeavesNoFile) {
   for (void (*change)(ModelConfig&) : {
-           +[](ModelConfig& c) {
-             c.draft_layers = {0, 1, 3};
-           },
+           +[](ModelConfig& c) { c.draft_layers = {0, 1, 3}; },
            +[](ModelConfig& c) { c.conv_taps = 4; },
            +[](ModelConfig& c) { c.attn_logit_scale = 8; },
            +[](ModelConfig& c) { c.read_order = ReadOrder::kAfterDecay; },
