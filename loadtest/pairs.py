@@ -6,10 +6,10 @@ pairs.py --server build/release/spel [--model DIR] [--only requests|clients|byst
 requests: prompts of 300, 1,000 and 3,000 characters x 1, 8, 64 and 256 tokens x prose, recall and
 random text, one request at a time. Each pair asks the same prompt with speculation, without, and
 without once more as a control, in random order, and forms the ratios off/on and off/off of wall
-time (sending to the last byte, prompt included) and of the server's processor time. A cell shows the
-median ratio and its 95 % interval; wide ones get more pairs. FAIL where an interval of off/on lies
-wholly below 0.98, or the mean over the cells below 0.99; a cell that stays wider than 0.03 either
-way is unshown.
+time (sending to the last byte, prompt included) and of the server's processor time. A cell shows
+the median ratio and its 95 % interval; wide ones get more pairs. FAIL where an interval of off/on
+lies wholly below 0.98, or the mean over the cells below 0.99; a cell that stays wider than 0.03
+either way is unshown.
 clients: tokens a second of 4 and of 16 clients at a time, on over off.
 bystanders: one client on recall with speculation and three on random text without: each of the
 three against its speed when nobody speculates.
@@ -149,7 +149,7 @@ def measure_cell(
     return cell
 
 
-def requests(url: str, pid: int, most: int, seed: int) -> bool:
+def requests(url: str, pid: int, most: int, seed: int, lengths: tuple[int, ...]) -> bool:
     rng = random.Random(seed)
     client = Client(url)
     for _ in range(3):
@@ -157,7 +157,7 @@ def requests(url: str, pid: int, most: int, seed: int) -> bool:
     print(f"{'prompt':>14} {'tokens':>6} {'pairs':>5}  off/on: wall, cpu; off/off: wall, cpu")
     medians: dict[str, list[float]] = {"wall": [], "cpu": []}
     passed = True
-    for kind, length, tokens in itertools.product(_KINDS, _LENGTHS, _TOKENS):
+    for kind, length, tokens in itertools.product(_KINDS, lengths, _TOKENS):
         cell = measure_cell(client, pid, kind, length, tokens, most, rng)
         verdict = ""
         for clock in ("wall", "cpu"):
@@ -211,7 +211,12 @@ def clients_rows(url: str, counts: tuple[int, ...], rounds: int, seed: int, labe
             for speculate in (True, False) if turn % 2 else (False, True):
 
                 def ask(
-                    client: Client, number: int, i: int, on: bool = speculate, run: int = turn
+                    client: Client,
+                    number: int,
+                    i: int,
+                    on: bool = speculate,
+                    run: int = turn,
+                    kind: str = kind,
                 ) -> int:
                     rng = random.Random(f"{seed}/{kind}/{run}/{number}/{i}")
                     prompt = make_prompt(kind, 300, rng)
@@ -253,6 +258,7 @@ def main() -> int:
     parser.add_argument("--server-flag", action="append", default=[], metavar="FLAG=VALUE")
     parser.add_argument("--only", choices=("requests", "clients", "bystanders"))
     parser.add_argument("--pairs", type=int, default=_PAIRS_MAX, help="the most of a cell")
+    parser.add_argument("--lengths", type=int, nargs="+", default=_LENGTHS, help="of the prompts")
     parser.add_argument("--quick", action="store_true", help="five pairs a cell, three rounds")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("build/load"), help="for the server's log")
@@ -268,7 +274,9 @@ def main() -> int:
 
     if options.only in (None, "requests"):
         with served() as server:
-            passed = requests(server.url, server.process.pid, most, options.seed)
+            passed = requests(
+                server.url, server.process.pid, most, options.seed, tuple(options.lengths)
+            )
     if options.only in (None, "clients"):
         lone = ("--weights-dtype", "f32", "--target-threads", "1")
         with served(*lone) as server:

@@ -172,7 +172,9 @@ class Sweep:
         raise RuntimeError(f"there was no end of allocations after {k}")
 
     def _judge(self, server: Server, tally: Tally) -> None:
-        health = asyncio.run(ask(server.port, get("/health", "Connection: close"), _HEALTH_PATIENCE))
+        health = asyncio.run(
+            ask(server.port, get("/health", "Connection: close"), _HEALTH_PATIENCE)
+        )
         if health.status == 200:
             return
         if server.alive():

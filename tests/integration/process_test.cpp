@@ -310,7 +310,7 @@ TEST(Process, AThreadThatCannotBeStartedIsNamedWithTheLimits) {
     }
     EXPECT_EQ(status, 1) << most << ": " << process.output();
     EXPECT_NE(process.output().find("cannot start "), std::string::npos) << process.output();
-    EXPECT_NE(process.output().find("threads in total = 12"), std::string::npos)
+    EXPECT_NE(process.output().find("threads in total = 13"), std::string::npos)
         << process.output();
     EXPECT_NE(process.output().find("(ulimit -u) " + std::to_string(most)), std::string::npos)
         << process.output();
