@@ -134,8 +134,9 @@ void DataDirectory::create_database() {
   }
   const int fd = ::open(database_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode);
   if (fd < 0) {
+    const int why = errno;
     if (::access(database_.c_str(), R_OK) == 0) {
-      read_only_because_ = reason(errno == 0 ? EACCES : errno);
+      read_only_because_ = reason(why);
       return;
     }
     throw Error(ErrorCode::kIo, "cannot open the note store " + database_ + ": " + reason(errno) +
@@ -178,8 +179,9 @@ void DataDirectory::remember_last_note(std::int64_t id) noexcept {
   }
   // Of one length whatever the number: an older line leaves nothing behind.
   std::array<char, 64> line{};
-  const int size = std::snprintf(line.data(), line.size(), "%s%020lld\n", kLastNote.data(),
-                                 static_cast<long long>(id));
+  const int size =
+      std::snprintf(line.data(), line.size(), "%.*s%020lld\n", static_cast<int>(kLastNote.size()),
+                    kLastNote.begin(), static_cast<long long>(id));
   if (size > 0) {
     (void)!::pwrite(lock_, line.data(), static_cast<std::size_t>(size), 0);
   }

@@ -34,7 +34,7 @@ class Line {
  public:
   Line& operator<<(std::string_view text) noexcept {
     const std::size_t count = std::min(text.size(), bytes_.size() - size_);
-    std::copy_n(text.data(), count, bytes_.data() + size_);
+    std::copy_n(text.begin(), count, bytes_.data() + size_);
     size_ += count;
     return *this;
   }

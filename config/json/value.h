@@ -143,9 +143,12 @@ class JsonItem {
   mutable JsonValue value_;
 };
 
+// Defaulted after the class, they are not inline by themselves: without the word, two units clash.
+// NOLINTBEGIN(readability-redundant-inline-specifier)
 inline JsonValue::JsonValue(JsonValue&& other) noexcept = default;
 inline JsonValue& JsonValue::operator=(JsonValue&& other) noexcept = default;
 inline JsonValue::~JsonValue() = default;
+// NOLINTEND(readability-redundant-inline-specifier)
 
 template <typename Element>
 JsonValue::JsonValue(const std::vector<Element>& values) : JsonValue(array()) {

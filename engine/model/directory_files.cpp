@@ -82,6 +82,7 @@ std::vector<Entry> in_header_order(const std::vector<Entry>& known, const std::s
 
 std::vector<Entry> target_entries(const std::vector<TensorSpec>& tensors) {
   std::vector<Entry> entries;
+  entries.reserve(tensors.size());
   for (const TensorSpec& tensor : tensors) {
     entries.push_back({&tensor, {tensor.name, DType::kF32, shape_of(tensor)}});
   }

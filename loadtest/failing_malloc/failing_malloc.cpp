@@ -15,8 +15,8 @@ extern "C" {
 void* __libc_malloc(std::size_t bytes);                     // NOLINT(bugprone-reserved-identifier)
 void* __libc_calloc(std::size_t count, std::size_t bytes);  // NOLINT(bugprone-reserved-identifier)
 void* __libc_realloc(void* memory, std::size_t bytes);      // NOLINT(bugprone-reserved-identifier)
-void* __libc_memalign(std::size_t alignment,
-                      std::size_t bytes);  // NOLINT(bugprone-reserved-identifier)
+// NOLINTNEXTLINE(bugprone-reserved-identifier)
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 }
 
 namespace {
