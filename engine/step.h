@@ -85,6 +85,7 @@ class Stepper {
   void record_round(Sequence& sequence, std::size_t accepted, std::size_t discarded);
   void keep_prompt(Sequence& sequence);
   // step_measure.cpp
+  [[nodiscard]] std::size_t rows_measured(const CausalModel& model) const;
   [[nodiscard]] double measure(CausalModel& model, SequenceState& state, std::size_t rows,
                                float* logits);
   void calibrate(CausalModel& model, SequenceState& state, float* logits, PassCost& cost);
@@ -97,8 +98,7 @@ class Stepper {
     PassLoad prefill;  ///< Of the target's pass.
     PassLoad decode;   ///< Of it, proposals included.
     bool proposals = false;
-    double plain_seconds = 0.0;         ///< What it would take without proposals …
-    double plain_decode_seconds = 0.0;  ///< … and without the prefill. 0: not known.
+    PlainStep plain;
   };
 
   EngineConfig config_;

@@ -190,7 +190,7 @@ void Stepper::verify(Sequence& sequence) {
 // this step without them for the first, and a plain one for each further token.
 void Stepper::account(Sequence& sequence, std::size_t emitted) {
   const double plain =
-      step_.plain_seconds + static_cast<double>(emitted - 1) * step_.plain_decode_seconds;
+      step_.plain.seconds + static_cast<double>(emitted - 1) * step_.plain.decode_seconds;
   const double seconds = step_.clock.seconds();
   sequence.stats.step_seconds += seconds;
   sequence.stats.plain_seconds += plain;

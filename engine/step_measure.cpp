@@ -19,6 +19,11 @@ constexpr double kIdleFactor = 100.0;
 
 }  // namespace
 
+std::size_t Stepper::rows_measured(const CausalModel& model) const {
+  return std::min(
+      {&model == draft_ ? kDraftRowsMax : kTargetRowsMax, model.max_batch_rows(), model.max_seq()});
+}
+
 double Stepper::measure(CausalModel& model, SequenceState& state, std::size_t rows, float* logits) {
   static constexpr std::array<TokenId, kTargetRowsMax> kTokens{};
   state.reset();
@@ -32,8 +37,7 @@ double Stepper::measure(CausalModel& model, SequenceState& state, std::size_t ro
 }
 
 void Stepper::calibrate(CausalModel& model, SequenceState& state, float* logits, PassCost& cost) {
-  const std::size_t rows_max = std::min(
-      {&model == draft_ ? kDraftRowsMax : kTargetRowsMax, model.max_batch_rows(), model.max_seq()});
+  const std::size_t rows_max = rows_measured(model);
   std::array<std::array<double, kCalibrationRuns>, PassCost::kRows.size()> seconds{};
   // The first pass also touches the weights' pages: not a measurement.
   (void)measure(model, state, 1, logits);
@@ -62,8 +66,7 @@ void Stepper::calibrate(Sequence& scratch) {
 // False: everything was measured of late.
 bool Stepper::measure_stalest(CausalModel& model, SequenceState& state, float* logits,
                               PassCost& cost) {
-  const std::size_t rows_max = std::min(
-      {&model == draft_ ? kDraftRowsMax : kTargetRowsMax, model.max_batch_rows(), model.max_seq()});
+  const std::size_t rows_max = rows_measured(model);
   const auto rows = cost.stalest(rows_max, Clock::now() - kFresh);
   if (!rows) {
     return false;

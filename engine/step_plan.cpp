@@ -66,18 +66,11 @@ std::size_t Stepper::draft_start_of(const Sequence& sequence) const {
 }
 
 void Stepper::grant() {
-  PassLoad decode;
-  for (const Candidate& candidate : candidates_) {
-    decode += PassLoad::of_rows(1, candidate.position);
-  }
-  PassLoad pass = step_.prefill;
-  pass += decode;
-  step_.plain_seconds = costs_.target.estimate(pass);
-  step_.plain_decode_seconds = candidates_.empty() ? 0.0 : costs_.target.estimate(decode);
+  step_.plain = plain_step(candidates_, step_.prefill, costs_.target);
   if (draft_ == nullptr) {
     return;
   }
-  planner_.plan(candidates_, step_.prefill, costs_, step_.began);
+  planner_.plan(candidates_, step_.plain, costs_, step_.began);
   std::size_t draft_rows = 0;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const Candidate& candidate = candidates_[i];

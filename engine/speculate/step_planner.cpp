@@ -29,12 +29,25 @@ void Pace::add(double plain_seconds, double seconds) {
   }
 }
 
+PlainStep plain_step(std::span<const Candidate> candidates, const PassLoad& prefill,
+                     const PassCost& target) {
+  PlainStep step;
+  for (const Candidate& candidate : candidates) {
+    step.decode += PassLoad::of_rows(1, candidate.position);
+  }
+  step.pass = prefill;
+  step.pass += step.decode;
+  step.seconds = target.estimate(step.pass);
+  step.decode_seconds = candidates.empty() ? 0.0 : target.estimate(step.decode);
+  return step;
+}
+
 StepPlanner::StepPlanner(std::size_t sequences, std::size_t k_max) : draft_passes_(k_max) {
   places_.reserve(sequences * k_max);
   tokens_.reserve(sequences);
 }
 
-void StepPlanner::plan(std::span<Candidate> candidates, const PassLoad& prefill,
+void StepPlanner::plan(std::span<Candidate> candidates, const PlainStep& plain,
                        const CostModel& costs, Clock::time_point now) {
   for (Candidate& candidate : candidates) {
     candidate.granted = 0;
@@ -43,7 +56,7 @@ void StepPlanner::plan(std::span<Candidate> candidates, const PassLoad& prefill,
   if (places_.empty()) {
     return;
   }
-  const std::size_t taken = choose(candidates, prefill, costs, now);
+  const std::size_t taken = choose(candidates, plain, costs, now);
   for (std::size_t i = 0; i < taken; ++i) {
     ++candidates[places_[i].candidate].granted;
   }
@@ -104,22 +117,16 @@ bool StepPlanner::spares_bystanders(std::span<const Candidate> candidates, doubl
   return true;
 }
 
-std::size_t StepPlanner::choose(std::span<const Candidate> candidates, const PassLoad& prefill,
+std::size_t StepPlanner::choose(std::span<const Candidate> candidates, const PlainStep& plain,
                                 const CostModel& costs, Clock::time_point now) {
-  PassLoad decode;
-  for (const Candidate& candidate : candidates) {
-    decode += PassLoad::of_rows(1, candidate.position);
-  }
   const auto fixed = static_cast<std::size_t>(
       std::count_if(places_.begin(), places_.end(), [](const Place& p) { return p.fixed; }));
   if (!costs.target.known() || !costs.draft.known()) {
     return places_.size();  // What it costs is learnt from the first rounds.
   }
-  PassLoad pass = prefill;
-  pass += decode;
-  const double plain = costs.target.estimate(pass);
+  PassLoad pass = plain.pass;
   // Prefill is work that stays to be done: only what decoding adds to it counts.
-  const double base = costs.target.estimate(decode);
+  const double base = plain.decode_seconds;
 
   std::fill(draft_passes_.begin(), draft_passes_.end(), PassLoad{});
   tokens_.assign(candidates.size(), 1.0);
@@ -135,8 +142,8 @@ std::size_t StepPlanner::choose(std::span<const Candidate> candidates, const Pas
     tokens_[place.candidate] += place.chance;
     expected += place.chance;
 
-    const double more = costs.target.estimate(pass) - plain + draft_seconds;
-    if (!spares_bystanders(candidates, plain, plain + more)) {
+    const double more = costs.target.estimate(pass) - plain.seconds + draft_seconds;
+    if (!spares_bystanders(candidates, plain.seconds, plain.seconds + more)) {
       continue;
     }
     const double rate = expected / (base + more);
@@ -148,7 +155,8 @@ std::size_t StepPlanner::choose(std::span<const Candidate> candidates, const Pas
     if (rate > best.rate * (best.places <= fixed ? kMinimalGain : 1.0)) {
       best = {i + 1, rate};
     }
-    const double hoped = expected / (base + costs.target.least(pass) - plain + draft_seconds);
+    const double hoped =
+        expected / (base + costs.target.least(pass) - plain.seconds + draft_seconds);
     if (hoped > trial.rate && costs.target.doubt(pass.rows) > kDoubtful) {
       trial = {i + 1, hoped};
     }
@@ -156,7 +164,7 @@ std::size_t StepPlanner::choose(std::span<const Candidate> candidates, const Pas
   if (fixed == places_.size()) {
     return best.places;
   }
-  const bool plain_doubtful = costs.target.doubt(decode.rows) > kDoubtful;
+  const bool plain_doubtful = costs.target.doubt(plain.decode.rows) > kDoubtful;
   if (best.places > fixed && plain_doubtful &&
       seconds_between(went_plain_at_, now) > kPlainSeconds) {
     went_plain_at_ = now;

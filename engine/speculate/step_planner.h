@@ -21,6 +21,17 @@ struct Candidate {
   std::size_t granted = 0;             ///< Out: proposals of this round.
 };
 
+/// A step as it would be if nobody proposed anything.
+struct PlainStep {
+  PassLoad pass;                ///< Of the target, prefill included.
+  PassLoad decode;              ///< Without it.
+  double seconds = 0.0;         ///< Of `pass`; 0: not known.
+  double decode_seconds = 0.0;  ///< Of `decode`; 0: not known, or nobody decodes.
+};
+
+[[nodiscard]] PlainStep plain_step(std::span<const Candidate> candidates, const PassLoad& prefill,
+                                   const PassCost& target);
+
 /// A sequence's own speed, averaged over the last second, over that of the same steps without
 /// anybody's proposals. Not thread-safe.
 class Pace {
@@ -47,8 +58,8 @@ class StepPlanner {
  public:
   StepPlanner(std::size_t sequences, std::size_t k_max);
 
-  /// Fills in `granted`. `prefill`: what else the target's pass holds.
-  void plan(std::span<Candidate> candidates, const PassLoad& prefill, const CostModel& costs,
+  /// Fills in `granted`. `plain`: the same step without proposals.
+  void plan(std::span<Candidate> candidates, const PlainStep& plain, const CostModel& costs,
             Clock::time_point now);
 
  private:
@@ -66,7 +77,7 @@ class StepPlanner {
   };
 
   void list_places(std::span<const Candidate> candidates);
-  [[nodiscard]] std::size_t choose(std::span<const Candidate> candidates, const PassLoad& prefill,
+  [[nodiscard]] std::size_t choose(std::span<const Candidate> candidates, const PlainStep& plain,
                                    const CostModel& costs, Clock::time_point now);
   [[nodiscard]] bool spares_bystanders(std::span<const Candidate> candidates, double plain,
                                        double seconds) const;

@@ -53,7 +53,7 @@ class StepPlannerTest : public ::testing::Test {
       candidates[i].rounds_left = 20.0;
       candidates[i].pace = pace_;
     }
-    planner_.plan(candidates, prefill, costs_, now_);
+    planner_.plan(candidates, plain_step(candidates, prefill, costs_.target), costs_, now_);
     std::vector<std::size_t> granted;
     for (const Candidate& candidate : candidates) {
       granted.push_back(candidate.granted);
