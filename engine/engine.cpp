@@ -151,6 +151,9 @@ class Engine::Impl {
         worked = stepper_.run(sequences_) || worked;
         // One piece between two steps: nobody's next token waits for more.
         worked = captures_.step() || worked;
+        if (!worked) {
+          measure_if_idle();
+        }
       } catch (const std::exception& error) {
         fail_running(error);
       }
@@ -164,7 +167,6 @@ class Engine::Impl {
         }
       }
       if (!worked) {
-        measure_if_idle();
         sleep();
       }
     }

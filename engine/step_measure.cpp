@@ -83,15 +83,17 @@ void Stepper::measure_idle(Sequence& scratch) {
   if (begin < next_measurement_) {
     return;
   }
+  next_measurement_ = begin + kLookAgain;  // However this one ends.
   const bool measured =
       measure_stalest(target_, *scratch.target_state, scratch.target_logits.data(),
                       costs_.target) ||
       (draft_ != nullptr &&
        measure_stalest(*draft_, *scratch.draft_state, scratch.draft_logits.data(), costs_.draft));
-  const auto end = Clock::now();
-  next_measurement_ =
-      end + (measured ? std::chrono::duration_cast<Clock::duration>((end - begin) * kIdleFactor)
-                      : Clock::duration(kLookAgain));
+  if (measured) {
+    const auto end = Clock::now();
+    next_measurement_ =
+        end + std::chrono::duration_cast<Clock::duration>((end - begin) * kIdleFactor);
+  }
 }
 
 }  // namespace spel::engine

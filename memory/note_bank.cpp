@@ -188,12 +188,16 @@ std::vector<Note> NoteBank::address(std::string_view bank, const CapturedQuery& 
   const std::vector<Match> matches = search(bank, query, ranker, top == 0 ? 0 : top + kSpare);
   std::vector<Note> notes;
   const std::lock_guard store_lock(store_mutex_);
-  for (const Match& match : matches) {
-    if (notes.size() == top) {
-      break;
-    }
-    for (Note& note : store_.find_notes(bank, {&match.id, 1})) {
-      note.score = match.score;
+  std::vector<NoteId> ids;
+  for (std::span<const Match> left = matches; !left.empty() && notes.size() < top;) {
+    const auto some = left.first(std::min(top - notes.size(), left.size()));
+    left = left.subspan(some.size());
+    ids.resize(some.size());
+    std::transform(some.begin(), some.end(), ids.begin(), [](const Match& m) { return m.id; });
+    for (Note& note : store_.find_notes(bank, ids)) {
+      note.score = std::find_if(some.begin(), some.end(), [&](const Match& match) {
+                     return match.id == note.id;
+                   })->score;
       notes.push_back(std::move(note));
     }
   }

@@ -117,6 +117,13 @@ class Store::Impl {
     return statement.integer(0);
   }
 
+  /// Damaged or not.
+  bool has_note(std::string_view bank, NoteId id) {
+    Statement statement(
+        db, "SELECT 1 FROM note n JOIN bank b ON b.id=n.bank WHERE b.name=?1 AND n.id=?2");
+    return statement.bind(1, bank).bind(2, id).step();
+  }
+
   static BankInfo read_header(const Statement& row) {
     BankInfo info;
     info.name = row.text(0);
@@ -324,9 +331,7 @@ std::optional<Note> Store::find_note(std::string_view bank, NoteId id) {
   if (!notes.empty()) {
     return std::move(notes.front());
   }
-  Statement statement(
-      impl_->db, "SELECT 1 FROM note n JOIN bank b ON b.id=n.bank WHERE b.name=?1 AND n.id=?2");
-  if (statement.bind(1, bank).bind(2, id).step()) {
+  if (impl_->has_note(bank, id)) {
     throw Error(ErrorCode::kCorrupt, "note " + std::to_string(id) + " of bank " +
                                          std::string(bank) +
                                          " is damaged: its checksum does not fit");
@@ -413,12 +418,9 @@ bool Store::remove_bank(std::string_view name) {
 
 bool Store::remove_note(std::string_view bank, NoteId id) {
   impl_->check_writable();
-  Statement found(impl_->db,
-                  "SELECT 1 FROM note n JOIN bank b ON b.id=n.bank WHERE b.name=?1 AND n.id=?2");
-  if (!found.bind(1, bank).bind(2, id).step()) {
+  if (!impl_->has_note(bank, id)) {
     return false;
   }
-  found.reset();
   Transaction transaction(impl_->db);
   for (const char* sql :
        {"DELETE FROM sketch WHERE note=?1", "DELETE FROM coordinates WHERE note=?1",

@@ -154,7 +154,7 @@ void Metrics::observe_finish(const engine::FinishEvent& finish, double seconds) 
   generated_[static_cast<std::size_t>(result_of(finish.reason))]->Increment(
       static_cast<double>(finish.stats.completion_tokens));
   const double speedup = sane(finish.stats.speedup());
-  if (finish.stats.proposed > 0 && speedup > 0.0) {
+  if (speedup > 0.0) {  // Known, and there were proposals.
     const double taken = sane(finish.stats.decode_seconds);
     speculated_->Increment(taken);
     speculated_plain_->Increment(taken * speedup);

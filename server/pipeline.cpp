@@ -40,8 +40,12 @@ void check_request(const GenerationOptions& options, std::size_t prompts, const 
                                    " generations at once (settings \"sequences\" and \"queue\").",
                                prompts > most ? "prompt" : "n", "invalid_value"));
   }
-  std::set<engine::TokenId> ends(options.stop_token_ids.begin(), options.stop_token_ids.end());
-  if (options.min_tokens > 0 && ends.size() >= backend.engine->vocab_size()) {
+  if (options.min_tokens == 0) {
+    return;
+  }
+  const std::set<engine::TokenId> ends(options.stop_token_ids.begin(),
+                                       options.stop_token_ids.end());
+  if (ends.size() >= backend.engine->vocab_size()) {
     throw RequestError(proto::invalid_request(
         "\"min_tokens\" cannot be kept: every token is one of \"stop_token_ids\".", "min_tokens",
         "invalid_value"));

@@ -195,9 +195,14 @@ class Sweep:
     def left_over(self) -> tuple[float, float]:
         """Generations still running, and connections open beside the one that asks."""
         server = self.server()
-        server.wait_idle(10)
-        samples = server.metrics()
-        return server.generations(), samples["spel_http_connections"] - 1
+        server.wait_idle(_PATIENCE)
+        # The server closes a connection a moment after its client has: one that is lost stays.
+        end = time.monotonic() + _PATIENCE
+        while (left := server.metrics()["spel_http_connections"] - 1) > 0:
+            if time.monotonic() > end:
+                break
+            time.sleep(_SETTLE_SECONDS)
+        return server.generations(), left
 
     def text(self) -> str:
         answer = asyncio.run(ask(self.server().port, completion(max_tokens=32)))
