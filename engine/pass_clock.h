@@ -42,4 +42,29 @@ class PassClock {
   long pushed_aside_;
 };
 
+/// After a pass of many rows the machine is slow for some milliseconds, up to twice: what a small
+/// pass takes then says nothing about its row count. A stream begins with one (the prompt), and so
+/// does drafting (what the draft has to catch up with).
+class Settling {
+ public:
+  /// A pass of `rows` of either model ends.
+  void passed(double rows, Clock::time_point now) {
+    if (rows >= kManyRows) {
+      rows_ = rows;
+      until_ = now + kSettleTime;
+    }
+  }
+  /// Whether a pass of `rows` that begins now is a measurement.
+  [[nodiscard]] bool settled(double rows, Clock::time_point now) const {
+    return now >= until_ || 2.0 * rows >= rows_;
+  }
+
+ private:
+  static constexpr double kManyRows = 16.0;
+  static constexpr std::chrono::milliseconds kSettleTime{10};
+
+  double rows_ = 0.0;
+  Clock::time_point until_;
+};
+
 }  // namespace spel::engine

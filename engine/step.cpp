@@ -89,6 +89,7 @@ void Stepper::propose(std::size_t place) {
     items_.push_back(
         {sequence->draft_state.get(), fed, false, LogitRows::kLast, sequence->draft_logits.data()});
   }
+  const bool settled = settling_.settled(load.rows, Clock::now());
   const PassClock clock;
   draft_->forward(items_);
   for (Sequence* sequence : running_) {
@@ -104,7 +105,7 @@ void Stepper::propose(std::size_t place) {
     sequence->round[place + 1] = token;
     sequence->sampler.push(token);
   }
-  costs_.draft.observe(load, clock.seconds(), Clock::now());
+  observe(costs_.draft, load, clock.seconds(), settled);
 }
 
 void Stepper::forward() {
@@ -134,17 +135,26 @@ void Stepper::forward() {
     }
     prefill_rows += count;
   }
+  PassLoad load = step_.prefill;
+  load += step_.decode;
   const auto begin = Clock::now();
+  const bool settled = settling_.settled(load.rows, begin);
   const PassClock clock;
   target_.forward(items_);
   commit();
-  PassLoad load = step_.prefill;
-  load += step_.decode;
-  costs_.target.observe(load, clock.seconds(), Clock::now());
+  observe(costs_.target, load, clock.seconds(), settled);
   const double seconds = seconds_between(begin, Clock::now());
   const double share = step_.prefill.rows / load.rows;
   stats_.prefill_seconds += seconds * share;
   (step_.proposals ? stats_.verify_seconds : stats_.plain_seconds) += seconds * (1.0 - share);
+}
+
+void Stepper::observe(PassCost& cost, const PassLoad& load, double seconds, bool settled) {
+  const auto now = Clock::now();
+  if (settled) {
+    cost.observe(load, seconds, now);
+  }
+  settling_.passed(load.rows, now);
 }
 
 const EngineStats& Stepper::stats() {

@@ -67,6 +67,7 @@ class Stepper {
   void draft();
   void propose(std::size_t place);
   void forward();
+  void observe(PassCost& cost, const PassLoad& load, double seconds, bool settled);
   // step_commit.cpp
   void commit();
   void verify(Sequence& sequence);
@@ -86,10 +87,11 @@ class Stepper {
   void keep_prompt(Sequence& sequence);
   // step_measure.cpp
   [[nodiscard]] std::size_t rows_measured(const CausalModel& model) const;
-  [[nodiscard]] double measure(CausalModel& model, SequenceState& state, std::size_t rows,
-                               float* logits);
-  void calibrate(CausalModel& model, SequenceState& state, float* logits, PassCost& cost);
-  bool measure_stalest(CausalModel& model, SequenceState& state, float* logits, PassCost& cost);
+  [[nodiscard]] double measure(CausalModel& model, Sequence& scratch, std::size_t rows,
+                               std::chrono::milliseconds warm_up);
+  void propose_for_nobody(SequenceState& state, float* logits, std::size_t proposals);
+  void calibrate(CausalModel& model, Sequence& scratch, PassCost& cost);
+  bool measure_stalest(CausalModel& model, Sequence& scratch, PassCost& cost);
 
   /// The step being run, in passes.
   struct Step {
@@ -108,6 +110,7 @@ class Stepper {
   std::size_t vocab_;
   PrefixCache prefix_cache_;
   CostModel costs_;
+  Settling settling_;
   AcceptanceEstimate lately_ = unknown_acceptance();  ///< Over all requests.
   StepPlanner planner_;
   RecentRounds recent_;

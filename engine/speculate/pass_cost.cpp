@@ -14,14 +14,13 @@ constexpr double kNoiseWeight = 0.05;  // Of a pass in the average of that diffe
 constexpr double kBusyGain = 0.1;      // However noisy: a new load is believed after some passes.
 constexpr double kUnconfirmed = 0.25;  // A point nobody measured on a quiet machine.
 constexpr double kStale = 0.04;        // As far as a measured point is ever forgotten.
-constexpr double kBusyKnown = 0.25;    // As far as the load is.
+constexpr double kBusyKnown = 0.15;    // As far as the load is.
 constexpr double kSlopeKnown = 0.5;
-constexpr double kBusyDrift = 0.25;     // Variance a second: the load changes within a second,
-constexpr double kPointDrift = 0.01;    // a point of the curve relative to the others hardly,
-constexpr double kSlopeDrift = 0.001;   // what a position costs relative to them never.
-constexpr double kSpreadRelied = 0.15;  // Of calibration runs: below, they are measurements.
-constexpr double kSurprise = 2.5;       // Standard deviations a single pass counts for at most.
-constexpr double kWellKnown = 0.15;     // Doubt below which a point bounds its neighbours.
+constexpr double kBusyDrift = 0.05;    // Variance a second: the load changes within a second,
+constexpr double kPointDrift = 0.01;   // a point of the curve relative to the others hardly,
+constexpr double kSlopeDrift = 0.001;  // what a position costs relative to them never.
+constexpr double kSurprise = 2.5;      // Standard deviations a single pass counts for at most.
+constexpr double kWellKnown = 0.15;    // Doubt below which a point bounds its neighbours.
 // Of a position of one row over one row without context, before anything is measured.
 constexpr double kFirstSlope = 1.0 / 16384.0;
 

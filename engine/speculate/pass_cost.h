@@ -43,6 +43,8 @@ class PassCost {
  public:
   static constexpr std::array<std::size_t, 13> kRows = {1,  2,  3,  4,  5,   7,  9,
                                                         13, 17, 33, 65, 129, 257};
+  /// Spread of calibration runs above which they are no measurements.
+  static constexpr double kSpreadRelied = 0.15;
 
   PassCost();
 

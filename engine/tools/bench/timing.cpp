@@ -17,6 +17,14 @@ double seconds_of(const std::function<void()>& body, std::size_t repeats) {
   return seconds_between(begin, Clock::now());
 }
 
+/// After larger work the machine is slow for some milliseconds: a turn begins when they are over.
+void settle(const std::function<void()>& body) {
+  constexpr double kSettleSeconds = 0.01;
+  for (const auto begin = Clock::now(); seconds_between(begin, Clock::now()) < kSettleSeconds;) {
+    body();
+  }
+}
+
 /// Calls that together take `min_seconds`; as many calls warm up what the body touches.
 std::size_t repeats_for(const std::function<void()>& body, double min_seconds) {
   std::size_t repeats = 1;
@@ -79,6 +87,7 @@ std::vector<std::vector<double>> take_turns(std::span<const std::function<void()
   std::vector<std::vector<double>> seconds(bodies.size());
   for (std::size_t run = 0; run < runs; ++run) {
     for (std::size_t i = 0; i < bodies.size(); ++i) {
+      settle(bodies[i]);
       seconds[i].push_back(seconds_of(bodies[i], repeats[i]) / static_cast<double>(repeats[i]));
     }
   }
