@@ -40,7 +40,7 @@ std::unique_ptr<ModelSource> open_text_model(const std::filesystem::path& path) 
 
 AssembledModel assemble_model(const std::filesystem::path& path, WeightsDtype dtype) {
   const std::unique_ptr<ModelSource> source = open_text_model(path);
-  return {build_weights(*source, dtype), make_tokenizer(source->config())};
+  return {build_weights(*source, dtype), make_tokenizer(source->config()), source->config()};
 }
 
 }  // namespace spel::engine

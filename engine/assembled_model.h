@@ -4,17 +4,18 @@
 #include <filesystem>
 #include <memory>
 
-#include "engine/model/config.h"
-#include "engine/model/model_source.h"
+#include "engine/arch/spel_hybrid.h"
+#include "engine/document/model_source.h"
 #include "engine/model/weights.h"
-#include "engine/tokenizer.h"
+#include "engine/text/tokenizer.h"
 
 namespace spel::engine {
 
-/// They agree: every id that the model knows is a token, and the other way round.
+/// Weights and tokenizer agree: every id that the model knows is a token, and the other way round.
 struct AssembledModel {
   std::shared_ptr<const ModelWeights> weights;
   std::shared_ptr<const Tokenizer> tokenizer;
+  ModelConfig config;
 };
 
 /// The tokenizer that `config` names, ending answers at its eos_token_id. Throws Error(kCorrupt)

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "config/base/thread.h"
-#include "engine/admission.h"
-#include "engine/capture_runner.h"
-#include "engine/step.h"
-#include "engine/tokenizer.h"
+#include "engine/capture/capture_runner.h"
+#include "engine/request/admission.h"
+#include "engine/schedule/cost_meter.h"
+#include "engine/schedule/lifecycle.h"
+#include "engine/schedule/step.h"
+#include "engine/text/tokenizer.h"
 #include "engine/wake_signal.h"
 
 namespace spel::engine {
@@ -35,24 +37,25 @@ bool expired(const GenerationRequest& request, Clock::time_point now) {
 class Engine::Impl {
  public:
   Impl(const EngineConfig& config, std::unique_ptr<CausalModel> target,
-       std::unique_ptr<CausalModel> draft, std::shared_ptr<const Tokenizer> tokenizer)
-      : config_(config),
+       std::unique_ptr<Drafter> drafter, std::shared_ptr<const Tokenizer> tokenizer)
+      : config_(checked_config(config, *target, drafter.get())),
         target_(std::move(target)),
-        draft_(std::move(draft)),
+        drafter_(std::move(drafter)),
         tokenizer_(std::move(tokenizer)),
-        stepper_(checked_config(config_, *target_, draft_.get()), *target_, draft_.get(),
-                 *tokenizer_),
+        life_(config_, *target_, drafter_.get(), *tokenizer_, books_),
+        stepper_(config_, *target_, drafter_.get(), books_, life_),
+        meter_(config_, *target_, drafter_.get(), books_.costs),
         captures_(dynamic_cast<HybridCausalModel*>(target_.get())) {
     check_tokenizer(*tokenizer_, *target_);
     retired_.reserve(config_.sequences + config_.queue_capacity);
     state_bytes_ = captures_.state_bytes();
     for (std::size_t i = 0; i < config_.sequences; ++i) {
-      sequences_.push_back(std::make_unique<Sequence>(*target_, draft_.get(), config_.k_max));
+      sequences_.push_back(std::make_unique<Sequence>(*target_, drafter_.get(), config_.k_max));
       state_bytes_ += sequences_.back()->target_state->bytes();
-      state_bytes_ += draft_ ? sequences_.back()->draft_state->bytes() : 0;
+      state_bytes_ += drafter_ ? sequences_.back()->draft_state->bytes() : 0;
     }
     if (config_.calibrate) {
-      stepper_.calibrate(*sequences_.front());
+      meter_.calibrate(*sequences_.front());
     }
     publish();
     thread_ = start_thread("the engine's thread", [this] { run(); });
@@ -191,9 +194,9 @@ class Engine::Impl {
     }
     for (Waiting& waiting : retired_) {
       const bool cancelled = cancel_everything || waiting.stream->cancelled();
-      stepper_.refuse(waiting.request, *waiting.stream,
-                      cancelled ? FinishReason::kCancelled : FinishReason::kDeadline,
-                      waiting.submitted_at);
+      life_.refuse(waiting.request, *waiting.stream,
+                   cancelled ? FinishReason::kCancelled : FinishReason::kDeadline,
+                   waiting.submitted_at);
       leave_queue();
     }
     retired_.clear();
@@ -202,9 +205,9 @@ class Engine::Impl {
         continue;
       }
       if (cancel_everything || sequence->stream->cancelled()) {
-        stepper_.cancel(*sequence, FinishReason::kCancelled);
+        life_.cancel(*sequence, FinishReason::kCancelled);
       } else if (expired(sequence->request, now)) {
-        stepper_.cancel(*sequence, FinishReason::kDeadline);
+        life_.cancel(*sequence, FinishReason::kDeadline);
       }
       release_if_ended(*sequence);
     }
@@ -229,10 +232,10 @@ class Engine::Impl {
         ++running_;
       }
       try {
-        stepper_.start(*sequence, std::move(next->request), std::move(next->stream),
-                       next->submitted_at);
+        life_.start(*sequence, std::move(next->request), std::move(next->stream),
+                    next->submitted_at);
       } catch (const std::exception& error) {
-        stepper_.fail(*sequence, error);  // It alone: the others' states are untouched.
+        life_.fail(*sequence, error);  // It alone: the others' states are untouched.
       }
       release_if_ended(*sequence);
       admitted = true;
@@ -251,7 +254,7 @@ class Engine::Impl {
   void fail_running(const std::exception& error) {
     for (const auto& sequence : sequences_) {
       if (sequence->active) {
-        stepper_.fail(*sequence, error);
+        life_.fail(*sequence, error);
       }
       if (sequence->stream) {
         sequence->stream->flush();
@@ -302,14 +305,14 @@ class Engine::Impl {
       idle_now_ = config_.calibrate && in_flight_ == 0 && !stopping_;
     }
     if (idle_now_) {
-      stepper_.measure_idle(*sequences_.front());
+      meter_.measure_idle(*sequences_.front());
     }
   }
 
   void sleep() {
     std::optional<Clock::time_point> deadline;
     if (idle_now_) {
-      deadline = stepper_.next_idle_measurement();
+      deadline = meter_.next_idle_measurement();
     }
     const auto consider = [&](const GenerationRequest& request) {
       if (request.deadline && (!deadline || *request.deadline < *deadline)) {
@@ -339,9 +342,12 @@ class Engine::Impl {
 
   const EngineConfig config_;
   std::unique_ptr<CausalModel> target_;
-  std::unique_ptr<CausalModel> draft_;
+  std::unique_ptr<Drafter> drafter_;  ///< May be null.
   std::shared_ptr<const Tokenizer> tokenizer_;
+  Books books_;
+  Lifecycle life_;
   Stepper stepper_;
+  CostMeter meter_;
   CaptureRunner captures_;
   std::vector<std::unique_ptr<Sequence>> sequences_;
   std::vector<Waiting> retired_;  ///< Holds the whole queue without growing.
@@ -365,8 +371,8 @@ class Engine::Impl {
 };
 
 Engine::Engine(const EngineConfig& config, std::unique_ptr<CausalModel> target,
-               std::unique_ptr<CausalModel> draft, std::shared_ptr<const Tokenizer> tokenizer)
-    : impl_(std::make_unique<Impl>(config, std::move(target), std::move(draft),
+               std::unique_ptr<Drafter> drafter, std::shared_ptr<const Tokenizer> tokenizer)
+    : impl_(std::make_unique<Impl>(config, std::move(target), std::move(drafter),
                                    std::move(tokenizer))) {}
 Engine::~Engine() = default;
 

@@ -131,4 +131,18 @@ const float* TernaryMatrix::scales() const noexcept {
   return reinterpret_cast<const float*>(scales_.data());
 }
 
+namespace {
+
+std::size_t weight_bytes(const DenseMatrix& matrix) { return matrix.bytes(); }
+template <typename LowBit>
+std::size_t weight_bytes(const LowBit& matrix) {
+  return matrix.packed().size();
+}
+
+}  // namespace
+
+std::size_t weight_bytes_of(const Matrix& matrix) {
+  return std::visit([](const auto& form) { return weight_bytes(form); }, matrix);
+}
+
 }  // namespace spel::kernels

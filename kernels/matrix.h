@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <variant>
 
 namespace spel::kernels {
 
@@ -107,5 +108,15 @@ class TernaryMatrix {
   AlignedBuffer packed_;
   AlignedBuffer scales_;
 };
+
+/// Weights in any form.
+using Matrix = std::variant<DenseMatrix, Int8Matrix, TernaryMatrix>;
+
+/// Scales of rows included.
+[[nodiscard]] inline std::size_t bytes_of(const Matrix& matrix) {
+  return std::visit([](const auto& form) { return form.bytes(); }, matrix);
+}
+/// Without them.
+[[nodiscard]] std::size_t weight_bytes_of(const Matrix& matrix);
 
 }  // namespace spel::kernels

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/token_stream.h"
+#include "engine/request/token_stream.h"
 #include "proto/error_body.h"
 #include "proto/responses.h"
 #include "proto/text_assembler.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/request.h"
+#include "engine/request/request.h"
 #include "server/lifecycle.h"
 
 namespace spel::server {

@@ -10,7 +10,8 @@
 
 #include "config/base/error.h"
 #include "engine/assembled_model.h"
-#include "engine/model/forward.h"
+#include "engine/model/transformer.h"
+#include "engine/speculate/model_drafter.h"
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
 #include "proto/text_assembler.h"
@@ -43,12 +44,13 @@ kernels::TernaryKernel select_ternary(const config::ServerConfig& config) {
 
 std::uint64_t dense_bytes(const engine::ModelWeights& weights) {
   std::uint64_t bytes = weights.shared.lm_head.bytes() + weights.shared.embedding.size() * 4;
-  for (const engine::TargetLayer& layer : weights.target) {
-    bytes += layer.qkv.bytes() + layer.out.bytes() + layer.gate_up.bytes() + layer.down.bytes();
-  }
-  for (const engine::DraftLayer& layer : weights.draft) {
-    bytes += layer.qkv.packed().size() + layer.out.packed().size() + layer.gate_up.packed().size() +
-             layer.down.packed().size();
+  engine::for_each_matrix(weights.target, [&](const kernels::Matrix& matrix) {
+    bytes += kernels::weight_bytes_of(matrix);
+  });
+  if (weights.draft) {
+    engine::for_each_matrix(*weights.draft, [&](const kernels::Matrix& matrix) {
+      bytes += kernels::weight_bytes_of(matrix);
+    });
   }
   return bytes;
 }
@@ -57,9 +59,11 @@ std::uint64_t dense_bytes(const engine::ModelWeights& weights) {
 /// was asked for.
 std::string held_dtype(const engine::ModelWeights& weights) {
   std::set<kernels::DenseType> types{weights.shared.lm_head.type()};
-  for (const engine::TargetLayer& layer : weights.target) {
-    types.insert({layer.qkv.type(), layer.out.type(), layer.gate_up.type(), layer.down.type()});
-  }
+  engine::for_each_matrix(weights.target, [&](const kernels::Matrix& matrix) {
+    if (const auto* dense = std::get_if<kernels::DenseMatrix>(&matrix)) {
+      types.insert(dense->type());
+    }
+  });
   if (types.size() > 1) {
     return "bf16 and f32";
   }
@@ -105,8 +109,7 @@ std::size_t physical_cores() {
 std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) {
   const auto dtype =
       config.weights_dtype == "f32" ? engine::WeightsDtype::kF32 : engine::WeightsDtype::kBf16;
-  const auto [weights, tokenizer] = engine::assemble_model(config.model, dtype);
-  const engine::ModelConfig& shape = weights->config;
+  const auto [weights, tokenizer, shape] = engine::assemble_model(config.model, dtype);
 
   auto backend = std::make_unique<Backend>();
   backend->model_id = proto::to_valid_utf8(config.name.empty() ? shape.name : config.name);
@@ -114,7 +117,7 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
                          std::chrono::system_clock::now().time_since_epoch())
                          .count();
   backend->parameters = shape.target_parameters();
-  backend->draft_parameters = weights->draft.empty() ? 0 : shape.draft_parameters();
+  backend->draft_parameters = weights->draft ? shape.draft_parameters() : 0;
   backend->weight_bytes = dense_bytes(*weights);
   backend->weights_dtype = held_dtype(*weights);
   backend->fingerprint = "spel-" + weights->sha256.substr(0, 12);
@@ -136,13 +139,14 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
   options.numerics =
       config.numerics == "fast" ? engine::Numerics::kFast : engine::Numerics::kStrict;
   auto target = engine::make_target_model(weights, kernels, rig->target_pool, options);
-  std::unique_ptr<engine::CausalModel> draft;
-  if (!weights->draft.empty()) {
-    draft = engine::make_draft_model(weights, kernels, rig->draft_pool, options);
+  std::unique_ptr<engine::Drafter> drafter;
+  if (weights->draft) {
+    drafter = engine::make_model_drafter(
+        "ternary", engine::make_draft_model(weights, kernels, rig->draft_pool, options));
   }
   backend->resources = std::move(rig);
   backend->engine =
-      std::make_unique<engine::Engine>(batch, std::move(target), std::move(draft), tokenizer);
+      std::make_unique<engine::Engine>(batch, std::move(target), std::move(drafter), tokenizer);
   if (backend->engine->capture_shape().channels > 0) {
     try {
       backend->notes =

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/server_config.h"
-#include "engine/request.h"
+#include "engine/request/request.h"
 #include "proto/chat.h"
 #include "proto/completion.h"
 #include "proto/receipt.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "config/server_config.h"
-#include "engine/request.h"
-#include "engine/tokenizer.h"
+#include "engine/request/request.h"
+#include "engine/text/tokenizer.h"
 #include "proto/generation.h"
 #include "proto/json_text.h"
 #include "proto/receipt.h"

@@ -1,13 +1,16 @@
-// The buffers of a forward pass.
+// One forward pass: what it runs over, and its buffers.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "engine/model/config.h"
+#include "engine/model/causal_model.h"
+#include "engine/model/spec.h"
+#include "kernels/kernels.h"
 #include "kernels/matrix.h"
+#include "kernels/thread_pool.h"
 
 namespace spel::engine {
 
@@ -15,42 +18,54 @@ namespace spel::engine {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-/// Buffers of one pass, allocated once for the largest batch.
+/// Allocated once, for the widest layer and the largest batch. Where a row is narrower than the
+/// widest, rows still follow each other without gaps.
 struct Workspace {
-  Workspace(const ModelConfig& config, std::size_t rows, std::size_t max_seq)
-      : x(rows * config.d_model),
-        h(rows * config.d_model),
-        mixed(rows * config.d_model),
-        qkv(rows * 3 * config.d_model),
-        gate_up(rows * 2 * config.d_ff),
-        act(rows * config.d_ff),
-        logits(rows * config.vocab_size),
-        states(rows),
-        delta_stride(round_up(16 * config.head_dim, 16)),
-        delta(config.n_heads * delta_stride * sizeof(float)),
-        attention(config.n_heads * round_up(max_seq, 16)),
-        quantized_stride(round_up(std::max(config.d_model, config.d_ff), 64)),
-        quantized(rows * quantized_stride),
-        quantized_scales(rows) {}
+  Workspace(const ModelSpec& spec, std::size_t rows, std::size_t max_seq);
 
-  [[nodiscard]] float* delta_of(std::size_t head) {
-    return reinterpret_cast<float*>(delta.data()) + head * delta_stride;
-  }
+  /// Scratch of delta_rule() and attend() for one head.
+  [[nodiscard]] float* delta_of(std::size_t head);
+  [[nodiscard]] float* attention_of(std::size_t head);
 
   std::vector<float> x;        ///< [rows][d_model], the residual stream.
-  std::vector<float> h;        ///< [rows][d_model], normalised input of a block.
-  std::vector<float> mixed;    ///< [rows][d_model], a block's inner or outer result.
-  std::vector<float> qkv;      ///< [rows][3 * d_model]
+  std::vector<float> h;        ///< [rows], normalised input of a block, or a mixer's inner result.
+  std::vector<float> mixed;    ///< [rows], a convolution's output, or a block's.
+  std::vector<float> qkv;      ///< [rows][qkv_width]
   std::vector<float> gate_up;  ///< [rows][2 * d_ff]
   std::vector<float> act;      ///< [rows][d_ff]
   std::vector<float> logits;   ///< [rows][vocab]
   std::vector<float*> states;  ///< [rows], where a layer's state after each token is kept.
-  std::size_t delta_stride;
-  kernels::AlignedBuffer delta;  ///< [n_heads][delta_stride] floats, scratch of delta_rule().
-  std::vector<float> attention;  ///< [n_heads][max_seq], scratch of attend().
-  std::size_t quantized_stride;
-  std::vector<std::int8_t> quantized;  ///< [rows][quantized_stride], draft only.
-  std::vector<float> quantized_scales;
+  std::vector<float> zeros;    ///< [d_model]: what a convolution sees before the text.
+  std::size_t delta_stride = 0;
+  kernels::AlignedBuffer delta;  ///< [heads][delta_stride] floats
+  std::size_t attention_stride = 0;
+  std::vector<float> attention;         ///< [heads][attention_stride]
+  std::vector<std::int8_t> quantized;   ///< [rows], each as wide as the widest input, padded.
+  std::vector<float> quantized_scales;  ///< [rows]
+};
+
+/// What the parts of a forward pass share.
+struct Pass {
+  std::span<const ForwardItem> items;
+  std::size_t rows = 0;  ///< Over all items.
+  const ModelSpec& spec;
+  const kernels::Kernels& kernels;
+  kernels::ThreadPool& pool;
+  Workspace& ws;
+
+  /// Calls body(row) for every row, over the pool where that pays.
+  template <typename Body>
+  void for_rows(const Body& body) const {
+    // Fewer rows than this are done before other threads have woken up.
+    constexpr std::size_t kRowsWorthSplitting = 16;
+    if (rows < kRowsWorthSplitting) {
+      for (std::size_t row = 0; row < rows; ++row) {
+        body(row);
+      }
+    } else {
+      pool.parallel_for(rows, body);
+    }
+  }
 };
 
 }  // namespace spel::engine

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "engine/request.h"
+#include "engine/request/request.h"
 #include "engine/speculate/acceptance.h"
 
 namespace spel::engine {

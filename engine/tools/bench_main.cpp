@@ -9,7 +9,7 @@
 
 #include "config/base/error.h"
 #include "config/base/limits.h"
-#include "engine/model/random_source.h"
+#include "engine/document/random_source.h"
 #include "engine/tools/bench/bench_context.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/options.h"

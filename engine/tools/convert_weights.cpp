@@ -5,8 +5,8 @@
 
 #include "config/base/error.h"
 #include "engine/assembled_model.h"
-#include "engine/model/convert.h"
-#include "engine/model/random_source.h"
+#include "engine/document/convert.h"
+#include "engine/document/random_source.h"
 #include "engine/tools/environment.h"
 #include "engine/tools/golden_run.h"
 #include "engine/tools/options.h"

@@ -159,11 +159,11 @@ int generate(const Options& options, ToolStreams streams) {
   EngineConfig config;
   config.sequences = 1;
   config.prefix_cache_entries = 0;
-  const auto weights = assemble_model(*path, dtype).weights;
-  require_shape(weights->config, std::nullopt);
+  const AssembledModel assembled = assemble_model(*path, dtype);
+  require_shape(assembled.config, std::nullopt);
   ModelOptions model;
-  model.max_seq = context_from_environment(weights->config.max_seq);
-  EngineRig rig(weights, kernels, 1, draft_threads, model, config);
+  model.max_seq = context_from_environment(assembled.config.max_seq);
+  EngineRig rig(assembled.weights, kernels, 1, draft_threads, model, config);
   request.prompt = rig.engine.tokenizer().encode(*prompt);
   Printer printer(rig.engine.tokenizer(), streams.out);
   const Generated generated =

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "config/base/error.h"
-#include "engine/model/forward.h"
-#include "engine/model/golden.h"
+#include "engine/document/golden.h"
+#include "engine/model/transformer.h"
 #include "kernels/thread_pool.h"
 
 namespace spel::engine::tools {
@@ -30,9 +30,9 @@ std::vector<float> run(CausalModel& model, std::span<const TokenId> tokens) {
 GoldenLogits run_golden(const std::shared_ptr<const ModelWeights>& weights,
                         std::span<const TokenId> tokens, const kernels::Kernels& kernels,
                         kernels::TernaryKernel ternary) {
-  if (tokens.size() > weights->config.max_seq) {
+  if (tokens.size() > weights->target.spec.max_seq) {
     throw Error(ErrorCode::kInvalidArgument,
-                "the model's max_seq is " + std::to_string(weights->config.max_seq) +
+                "the model's max_seq is " + std::to_string(weights->target.spec.max_seq) +
                     "; golden logits need " + std::to_string(tokens.size()) + " positions");
   }
   ModelOptions options;

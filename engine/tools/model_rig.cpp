@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/base/shipped_model.h"
+#include "engine/speculate/model_drafter.h"
 #include "engine/tools/environment.h"
 
 namespace spel::engine::tools {
@@ -27,13 +28,14 @@ std::optional<std::filesystem::path> find_model(const Options& options) {
   return find_shipped_model();
 }
 
-std::shared_ptr<const Tokenizer> tokenizer_for(const ModelConfig& config) {
-  if (config.vocab_size == kAsciiTokens) {
-    return make_tokenizer(config);
+std::shared_ptr<const Tokenizer> tokenizer_for(const ModelSpec& spec) {
+  if (spec.vocab_size == kAsciiTokens) {
+    return make_ascii_tokenizer(spec.end_tokens.empty() ? std::nullopt
+                                                        : std::optional(spec.end_tokens.front()));
   }
   std::vector<std::string> tokens;
-  tokens.reserve(config.vocab_size);
-  for (std::uint32_t i = 0; i < config.vocab_size; ++i) {
+  tokens.reserve(spec.vocab_size);
+  for (std::size_t i = 0; i < spec.vocab_size; ++i) {
     tokens.push_back("<" + std::to_string(i) + ">");
   }
   return make_list_tokenizer(std::move(tokens), std::nullopt);
@@ -61,8 +63,9 @@ EngineRig::EngineRig(std::shared_ptr<const ModelWeights> weights, const kernels:
                      const ModelOptions& options, const EngineConfig& config)
     : models(std::move(weights), kernels, target_threads, draft_threads,
              with_rows(options, config.batch_rows())),
-      engine(config, std::move(models.target), std::move(models.draft),
-             tokenizer_for(models.weights->config)) {}
+      engine(config, std::move(models.target),
+             make_model_drafter("ternary", std::move(models.draft)),
+             tokenizer_for(models.weights->target.spec)) {}
 
 std::vector<float> feed(CausalModel& model, SequenceState& state, std::span<const TokenId> tokens,
                         std::size_t size, bool checkpoints) {

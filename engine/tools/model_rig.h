@@ -10,9 +10,10 @@
 
 #include "engine/assembled_model.h"
 #include "engine/engine.h"
-#include "engine/model/forward.h"
+#include "engine/model/transformer.h"
+#include "engine/document/model_source.h"
 #include "engine/model/weights.h"
-#include "engine/tokenizer.h"
+#include "engine/text/tokenizer.h"
 #include "engine/tools/environment.h"
 #include "engine/tools/options.h"
 #include "kernels/kernels.h"
@@ -26,7 +27,7 @@ namespace spel::engine::tools {
 
 /// The model's tokenizer; for random weights of a vocabulary that no tokenizer has, one whose
 /// tokens read "<id>". Models from files have been held to theirs by assemble_model().
-[[nodiscard]] std::shared_ptr<const Tokenizer> tokenizer_for(const ModelConfig& config);
+[[nodiscard]] std::shared_ptr<const Tokenizer> tokenizer_for(const ModelSpec& spec);
 
 /// Target and draft over one set of weights, each with its own pool. The draft's ternary rows are
 /// multiplied as SPEL_KERNEL says.

@@ -75,9 +75,10 @@ int selftest(const Options& options, NoteBankSuite notebank, std::ostream& out) 
     context.subjects.push_back({config.name, random_model(config, 1, WeightsDtype::kBf16), true});
   }
   for (const Subject& subject : context.subjects) {
-    if (subject.weights->config.max_seq < kContextMin) {
+    if (subject.weights->target.spec.max_seq < kContextMin) {
       throw Error(ErrorCode::kInvalidArgument,
-                  subject.name + ": max_seq is " + std::to_string(subject.weights->config.max_seq) +
+                  subject.name + ": max_seq is " +
+                      std::to_string(subject.weights->target.spec.max_seq) +
                       "; the suites need at least " + std::to_string(kContextMin) + " positions");
     }
   }

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/model/config.h"
+#include "engine/arch/spel_hybrid.h"
 
 namespace spel::engine::tools {
 

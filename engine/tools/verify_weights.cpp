@@ -8,7 +8,7 @@
 
 #include "config/base/error.h"
 #include "engine/assembled_model.h"
-#include "engine/model/golden.h"
+#include "engine/document/golden.h"
 #include "engine/tools/golden_run.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/options.h"
@@ -56,13 +56,12 @@ Agreement compare(const std::vector<float>& found, const std::vector<float>& gol
   return agreement;
 }
 
-void print_sizes(const ModelWeights& weights, std::ostream& out) {
+void print_sizes(const ModelWeights& weights, const ModelConfig& c, std::ostream& out) {
   const auto bytes = [&out](const char* label, std::uint64_t value) {
     out << label << value << " B = " << std::fixed << std::setprecision(2)
         << static_cast<double>(value) / kMiB << " MiB\n"
         << std::defaultfloat;
   };
-  const ModelConfig& c = weights.config;
   out << "model                " << c.name << ": d_model " << c.d_model << ", " << c.n_layers
       << " layers, " << c.n_heads << " heads x " << c.head_dim << ", d_ff " << c.d_ff << ", vocab "
       << c.vocab_size << "\n";
@@ -83,10 +82,9 @@ void print_agreement(const char* label, const Agreement& agreement, std::ostream
 int verify(const Options& options, const std::filesystem::path& path, std::ostream& out) {
   const double tolerance = tolerance_from_environment();
   // f32 holds every value exactly; bf16 would change nothing but the speed.
-  const std::shared_ptr<const ModelWeights> weights =
-      assemble_model(path, WeightsDtype::kF32).weights;
-  require_shape(weights->config, options.value("config"));
-  print_sizes(*weights, out);
+  const auto [weights, tokenizer, config] = assemble_model(path, WeightsDtype::kF32);
+  require_shape(config, options.value("config"));
+  print_sizes(*weights, config, out);
   if (!weights->golden) {
     const bool allowed = options.has("no-golden");
     out << "golden               none: nothing to compare with"
@@ -97,7 +95,7 @@ int verify(const Options& options, const std::filesystem::path& path, std::ostre
   const GoldenLogits& golden = *weights->golden;
   const GoldenLogits found =
       run_golden(weights, golden.tokens, kernels_from_environment(), ternary_from_environment());
-  const std::size_t vocab = weights->config.vocab_size;
+  const std::size_t vocab = weights->target.spec.vocab_size;
   const Agreement target = compare(found.target_logits, golden.target_logits, vocab);
   const Agreement draft = compare(found.draft_logits, golden.draft_logits, vocab);
   print_agreement("target               ", target, out);

@@ -61,10 +61,11 @@ int run(std::span<const std::string> args, ToolStreams streams) {
   }
   std::ostream& out = streams.out;
   out << "loading " << path->string() << std::endl;
-  const auto [weights, tokenizer] = engine::assemble_model(*path, engine::WeightsDtype::kBf16);
-  engine::tools::require_shape(weights->config, std::nullopt);
+  const auto [weights, tokenizer, config] =
+      engine::assemble_model(*path, engine::WeightsDtype::kBf16);
+  engine::tools::require_shape(config, std::nullopt);
   engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(), 1, 1, {});
-  const engine::CaptureShape shape = engine::CaptureObserver(weights->config).shape();
+  const engine::CaptureShape shape = engine::CaptureObserver(weights->target.spec).shape();
   memory::NoteBank bank({}, weights->sha256, {shape.channels, shape.head_dim});
   LocalMemory memory(rig, *tokenizer, bank);
 

@@ -25,7 +25,7 @@ LocalMemory::LocalMemory(engine::tools::ModelRig& rig, const engine::Tokenizer& 
     : model_(*rig.target),
       tokenizer_(tokenizer),
       bank_(bank),
-      observer_(model_.config()),
+      observer_(model_.spec()),
       state_(model_.make_state()) {}
 
 std::string LocalMemory::text(const std::vector<TokenId>& tokens) const {

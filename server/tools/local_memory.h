@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/capture_runner.h"
+#include "engine/capture/capture_runner.h"
 #include "engine/tools/model_rig.h"
 #include "memory/note_bank.h"
 #include "memory/writer.h"

@@ -206,11 +206,12 @@ int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
   const std::size_t sentences = number("sentences", 0, kSentencesMax);
   const Haystack haystack = make_haystack(number("characters", 4096, 16U << 20U),
                                           number("facts", 3, 1000), number("digits", 2, 3), kSeed);
-  const auto [weights, tokenizer] = engine::assemble_model(*path, engine::WeightsDtype::kBf16);
-  engine::tools::require_shape(weights->config, std::nullopt);
+  const auto [weights, tokenizer, config] =
+      engine::assemble_model(*path, engine::WeightsDtype::kBf16);
+  engine::tools::require_shape(config, std::nullopt);
   engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(),
                               std::max<std::size_t>(number("threads", 1, 64), 1), 1, {});
-  const engine::CaptureShape shape = engine::CaptureObserver(weights->config).shape();
+  const engine::CaptureShape shape = engine::CaptureObserver(weights->target.spec).shape();
   memory::NoteBank bank({}, weights->sha256, {shape.channels, shape.head_dim});
   LocalMemory memory(rig, *tokenizer, bank);
   if (sentences > 0) {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "config/base/error.h"
-#include "engine/model/sha256.h"
+#include "engine/files/sha256.h"
 #include "memory/plausible.h"
 
 namespace spel::server::tools {

@@ -57,24 +57,24 @@ struct Table {
 };
 
 /// Cached keys and values of the text, in f32: in every layer, and in the attention layers alone.
-void count_kv(const engine::ModelConfig& config, Table& table) {
-  const std::uint64_t layer =
-      std::uint64_t{2} * kCharacters * config.n_heads * config.head_dim * sizeof(float);
-  for (std::uint32_t i = 0; i < config.n_layers; ++i) {
-    table.dense_kv += layer;
-    table.hybrid_kv += config.is_attention(i) ? layer : 0;
+void count_kv(const engine::ModelSpec& spec, Table& table) {
+  for (const engine::LayerSpec& layer : spec.layers) {
+    const std::uint64_t bytes =
+        std::uint64_t{2} * kCharacters * engine::mixer_width(layer.mixer) * sizeof(float);
+    table.dense_kv += bytes;
+    table.hybrid_kv += engine::is_attention(layer.mixer) ? bytes : 0;
   }
 }
 
 Table measure(const SuiteContext& context, const Subject& subject, Checks& checks) {
-  const engine::ModelConfig& config = subject.weights->config;
+  const engine::ModelSpec& spec = subject.weights->target.spec;
   engine::ModelOptions options;
   engine::tools::ModelRig rig(subject.weights, context.kernels, 1, 1, options);
-  const auto tokenizer = engine::tools::tokenizer_for(config);
-  const engine::CaptureShape shape = engine::CaptureObserver(config).shape();
+  const auto tokenizer = engine::tools::tokenizer_for(spec);
+  const engine::CaptureShape shape = engine::CaptureObserver(spec).shape();
   memory::NoteBank bank({}, subject.name, {shape.channels, shape.head_dim});
   LocalMemory memory(rig, *tokenizer, bank);
-  const auto encode = [&](const std::string& text) { return tokens_of(text, config.vocab_size); };
+  const auto encode = [&](const std::string& text) { return tokens_of(text, spec.vocab_size); };
 
   const Haystack haystack = make_haystack(kCharacters, kNeedles, 2, kSeed);
   const Tokens text = encode(haystack.text);
@@ -82,7 +82,7 @@ Table measure(const SuiteContext& context, const Subject& subject, Checks& check
   // The document's notes alone, as its table has them.
   table.written = memory.write(kBank, text, {}, LocalMemory::Passages::kLeftOut);
   table.note_bytes = bank.bank(kBank).bytes;
-  count_kv(config, table);
+  count_kv(spec, table);
 
   // A live sequence: the retrieval branch reads the query on it and puts it back.
   const auto live = rig.target->make_state();
@@ -171,9 +171,9 @@ void print(const Subject& subject, const Table& table, Checks& checks) {
 
 void check_notebank(const SuiteContext& context, Checks& checks) {
   for (const Subject& subject : context.subjects) {
-    if (subject.weights->config.max_seq < kPositionsMin) {
+    if (subject.weights->target.spec.max_seq < kPositionsMin) {
       checks.note(subject.name + ": its context of " +
-                  std::to_string(subject.weights->config.max_seq) + " is too short, " +
+                  std::to_string(subject.weights->target.spec.max_seq) + " is too short, " +
                   std::to_string(kPositionsMin) + " are needed");
       continue;
     }

@@ -78,7 +78,8 @@ std::size_t allocations_while_decoding(const std::vector<GenerationRequest>& req
   model.max_batch_rows = config.batch_rows();
   testing::HybridRig rig(random_model(testing::odd_shape(), 5, WeightsDtype::kF32),
                          kernels::Kernels::select().isa(), threads, model);
-  Engine engine(config, std::move(rig.target), std::move(rig.draft), testing::byte_tokenizer(101));
+  Engine engine(config, std::move(rig.target), testing::drafting(std::move(rig.draft)),
+                testing::byte_tokenizer(101));
   std::vector<std::unique_ptr<Reader>> readers;
   for (const GenerationRequest& request : requests) {
     readers.push_back(std::make_unique<Reader>(kCapacity));

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "config/base/error.h"
+#include "engine/document/convert.h"
+#include "engine/document/random_source.h"
 #include "engine/engine.h"
-#include "engine/model/convert.h"
-#include "engine/model/random_source.h"
 #include "engine/scripted_model.h"
 #include "tests/engine/model/model_fixtures.h"
 #include "tests/engine/support.h"

@@ -16,7 +16,7 @@ struct CaptureRig {
   CaptureRig()
       : rig(random_model(odd_shape(), 11, WeightsDtype::kBf16), kernels::Kernels::select().isa(), 1,
             {}),
-        engine(config(), std::move(rig.target), std::move(rig.draft),
+        engine(config(), std::move(rig.target), testing::drafting(std::move(rig.draft)),
                byte_tokenizer(odd_shape().vocab_size)) {}
 
   static EngineConfig config() {

@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::Answer;
 using testing::ascii;
+using testing::drafting;
 using testing::generate;
 using testing::Reader;
 using testing::recite;
@@ -68,7 +69,8 @@ TEST(Engine, APerfectDraftIsAcceptedWholeAndTheReceiptAddsUp) {
 TEST(Engine, AWrongDraftChangesNothingButTheReceipt) {
   ScriptedModelOptions options;
   Engine engine({}, make_scripted_model(options, recite(ascii("abcdefgh"), 1)),
-                make_scripted_model(options, recite(ascii("zzzzzzzz"), 1)), make_ascii_tokenizer());
+                drafting(make_scripted_model(options, recite(ascii("zzzzzzzz"), 1))),
+                make_ascii_tokenizer());
   const Answer answer = generate(engine, request("?", 8));
   EXPECT_EQ(answer.text, "abcdefgh");
   EXPECT_EQ(answer.finish.stats.accepted, 0U);
@@ -99,7 +101,7 @@ TEST(Engine, NothingAfterEosInsideAnAcceptedDraftIsEmitted) {
   options.vocab_size = vocabulary.size();
   const std::vector<TokenId> script = {0, 1, 4, 2, 3, 2};
   Engine engine({}, make_scripted_model(options, recite(script, 1)),
-                make_scripted_model(options, recite(script, 1)),
+                drafting(make_scripted_model(options, recite(script, 1))),
                 make_list_tokenizer(vocabulary, 4));
   GenerationRequest r;
   r.prompt = {3};
@@ -131,7 +133,7 @@ TEST(Engine, ADraftWithNothingToProposeLeavesAPlainStepAndTheSameText) {
     const NextToken broken = [&](std::span<const TokenId> history) {
       return mixed(history.size()) % every == 0 ? TokenId{-1} : say(history);
     };
-    Engine engine({}, make_scripted_model({}, say), make_scripted_model({}, broken),
+    Engine engine({}, make_scripted_model({}, say), drafting(make_scripted_model({}, broken)),
                   make_ascii_tokenizer());
     const Answer expected = generate(engine, plain);
     const Answer answer = generate(engine, wanted);
@@ -157,8 +159,8 @@ TEST(Engine, NoEndBeforeTheMinimumWhateverIsDrafted) {
   const NextToken next = [](std::span<const TokenId> history) {
     return history.size() % 3 == 0 ? TokenId{4} : static_cast<TokenId>(history.size() % 4);
   };
-  Engine engine({}, make_scripted_model(options, next), make_scripted_model(options, next),
-                make_list_tokenizer(vocabulary, 4));
+  Engine engine({}, make_scripted_model(options, next),
+                drafting(make_scripted_model(options, next)), make_list_tokenizer(vocabulary, 4));
   GenerationRequest r;
   r.prompt = {3};
   r.max_tokens = 20;
@@ -201,8 +203,8 @@ TEST(Engine, ADraftWithAShorterContextGoesOnWithTheEndOfTheText) {
   ScriptedModelOptions draft = target;
   draft.max_seq = 100;
   const auto script = recite(ascii("abcdefg"), 1);
-  Engine engine({}, make_scripted_model(target, script), make_scripted_model(draft, script),
-                make_ascii_tokenizer());
+  Engine engine({}, make_scripted_model(target, script),
+                drafting(make_scripted_model(draft, script)), make_ascii_tokenizer());
   const Answer plain = generate(engine, [] {
     GenerationRequest r = request("?", 300);
     r.speculation.enabled = false;

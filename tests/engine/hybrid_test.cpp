@@ -115,7 +115,8 @@ TEST(HybridModel, Bf16WeightsGiveTheSameBitsAsF32) {
   const kernels::Isa isa = kernels::attainable_isas().front();
   HybridRig full(odd_weights(), isa, 1, options());
   HybridRig half(bf16, isa, 1, options());
-  ASSERT_EQ(half.weights->target.front().qkv.type(), kernels::DenseType::kBf16);
+  const auto& mixer = std::get<DeltaWeights>(half.weights->target.layers.front().mixer);
+  ASSERT_EQ(std::get<kernels::DenseMatrix>(mixer.qkv).type(), kernels::DenseType::kBf16);
   const auto tokens = random_tokens(60, full.target->vocab_size(), 6);
   const auto a = full.target->make_state();
   const auto b = half.target->make_state();

@@ -1,4 +1,4 @@
-#include "engine/sampler.h"
+#include "engine/sample/sampler.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

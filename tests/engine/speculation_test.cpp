@@ -21,7 +21,7 @@ struct EngineOnHybrid {
   EngineOnHybrid(kernels::Isa isa, std::size_t threads, EngineConfig config = {})
       : rig(weights(), isa, threads, model_options(config)),
         vocab(rig.target->vocab_size()),
-        engine(quick(config), std::move(rig.target), std::move(rig.draft),
+        engine(quick(config), std::move(rig.target), testing::drafting(std::move(rig.draft)),
                testing::byte_tokenizer(vocab)) {}
 
   static std::shared_ptr<const ModelWeights> weights() {

@@ -1,4 +1,4 @@
-#include "engine/stop_matcher.h"
+#include "engine/request/stop_matcher.h"
 
 #include <gtest/gtest.h>
 #include <string>

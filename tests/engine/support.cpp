@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "engine/speculate/model_drafter.h"
+
 namespace spel::engine::testing {
 
 Reader::Reader(std::size_t capacity)
@@ -65,13 +67,64 @@ NextToken recite(std::vector<TokenId> script, std::size_t prompt_size) {
   };
 }
 
+std::unique_ptr<Drafter> drafting(std::unique_ptr<CausalModel> model) {
+  return make_model_drafter("ternary", std::move(model));
+}
+
+namespace {
+
+class RandomDrafter final : public Drafter {
+ public:
+  explicit RandomDrafter(std::size_t vocab_size) : vocab_size_(vocab_size) {}
+
+  [[nodiscard]] std::string_view name() const override { return "random"; }
+  [[nodiscard]] std::size_t vocab_size() const override { return vocab_size_; }
+  [[nodiscard]] std::size_t rows_max() const override { return 1U << 20; }
+  [[nodiscard]] std::unique_ptr<DraftState> make_state() const override {
+    return std::make_unique<State>();
+  }
+  [[nodiscard]] DraftOutlook outlook(const DraftState& /*state*/,
+                                     const DraftText& /*text*/) const override {
+    return {0, limits::kSpecKMax};
+  }
+  void propose(std::span<DraftItem> items, PassObserver& observer) override {
+    for (DraftItem& item : items) {
+      for (TokenId& token : item.proposals) {
+        random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
+        token = static_cast<TokenId>((random_ >> 33) % vocab_size_);
+      }
+      item.made = item.proposals.size();
+    }
+    observer.observe({1.0, 0.0}, 1e-6, true);
+  }
+  void keep(DraftState& /*state*/, std::size_t /*tokens*/) override {}
+  void rehearse(DraftState& /*state*/, std::size_t /*rows*/) override {}
+  [[nodiscard]] std::size_t rows_measured() const override { return 1; }
+
+ private:
+  class State final : public DraftState {
+   public:
+    void reset() override {}
+    [[nodiscard]] std::size_t bytes() const override { return 0; }
+  };
+
+  std::size_t vocab_size_;
+  std::uint64_t random_ = 7;
+};
+
+}  // namespace
+
+std::unique_ptr<Drafter> random_drafter(std::size_t vocab_size) {
+  return std::make_unique<RandomDrafter>(vocab_size);
+}
+
 std::unique_ptr<Engine> reciting_engine(std::string_view script, std::size_t prompt_size,
                                         const ReciterOptions& options) {
   auto target = make_scripted_model(options.model, recite(ascii(script), prompt_size));
   auto draft = options.draft
                    ? make_scripted_model(options.model, recite(ascii(script), prompt_size))
                    : nullptr;
-  return std::make_unique<Engine>(options.config, std::move(target), std::move(draft),
+  return std::make_unique<Engine>(options.config, std::move(target), drafting(std::move(draft)),
                                   make_ascii_tokenizer());
 }
 

@@ -9,11 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/document/model_source.h"
 #include "engine/engine.h"
-#include "engine/model/forward.h"
+#include "engine/model/transformer.h"
 #include "engine/model/weights.h"
 #include "engine/scripted_model.h"
-#include "engine/tokenizer.h"
+#include "engine/speculate/drafter.h"
+#include "engine/text/tokenizer.h"
 #include "kernels/kernels.h"
 
 namespace spel::engine::testing {
@@ -57,6 +59,12 @@ class Reader {
 
 /// Says `script` after the prompt, token by token, then repeats its last token.
 [[nodiscard]] NextToken recite(std::vector<TokenId> script, std::size_t prompt_size);
+
+/// A drafter that lets `model` propose; null for none.
+[[nodiscard]] std::unique_ptr<Drafter> drafting(std::unique_ptr<CausalModel> model);
+
+/// Proposes tokens at random: what is exact with it is exact with any drafter.
+[[nodiscard]] std::unique_ptr<Drafter> random_drafter(std::size_t vocab_size);
 
 struct ReciterOptions {
   EngineConfig config;

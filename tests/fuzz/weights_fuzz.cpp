@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "config/base/error.h"
-#include "engine/model/config_json.h"
-#include "engine/model/model_directory.h"
-#include "engine/model/safetensors.h"
-#include "engine/model/spelw.h"
+#include "engine/document/config_json.h"
+#include "engine/document/model_directory.h"
+#include "engine/document/spelw.h"
+#include "engine/files/safetensors.h"
 #include "tests/fuzz/weights_fuzz_kind.h"
 
 namespace spel::engine {

@@ -6,9 +6,9 @@
 #include <iterator>
 #include <string>
 
-#include "engine/model/convert.h"
-#include "engine/model/directory_names.h"
-#include "engine/model/random_source.h"
+#include "engine/document/convert.h"
+#include "engine/document/directory_names.h"
+#include "engine/document/random_source.h"
 #include "tests/fuzz/weights_fuzz_kind.h"
 
 namespace {

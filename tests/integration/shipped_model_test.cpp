@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/speculate/model_drafter.h"
 #include "kernels/isa.h"
 #include "tests/engine/support.h"
 
@@ -83,7 +84,8 @@ TEST(ShippedModel, SpeculationNeverChangesAToken) {
       ModelOptions options;
       options.max_batch_rows = config.batch_rows();
       HybridRig rig(weights, isa, threads, options);
-      Engine engine(config, std::move(rig.target), std::move(rig.draft), make_ascii_tokenizer());
+      Engine engine(config, std::move(rig.target),
+                    make_model_drafter("ternary", std::move(rig.draft)), make_ascii_tokenizer());
       const std::vector<float> temperatures = {0.0F, 0.8F};
       for (std::size_t t = 0; t < temperatures.size(); ++t) {
         if (plain.size() <= t) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/speculate/model_drafter.h"
 #include "engine/tools/model_rig.h"
 #include "kernels/kernels.h"
 #include "proto/openapi.h"
@@ -43,7 +44,8 @@ std::unique_ptr<const Backend> notebank_backend(const std::string& data_dir,
   backend->weights_dtype = "bf16";
   backend->fingerprint = "spel-test";
   backend->engine = std::make_unique<engine::Engine>(
-      config, std::move(rig->target), std::move(rig->draft), engine::make_ascii_tokenizer());
+      config, std::move(rig->target), engine::make_model_drafter("ternary", std::move(rig->draft)),
+      engine::make_ascii_tokenizer());
   backend->resources = std::move(rig);
   backend->notes = std::make_unique<NoteService>(*backend->engine, data_dir, hash);
   return backend;

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "config/base/error.h"
-#include "engine/model/convert.h"
-#include "engine/model/random_source.h"
+#include "engine/document/convert.h"
+#include "engine/document/random_source.h"
 #include "server/auth.h"
 #include "server/cors.h"
 #include "server/host_check.h"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "api_check.h"
+#include "engine/speculate/model_drafter.h"
 #include "server/app.h"
 
 namespace spel::server::testing {
@@ -328,8 +329,9 @@ std::unique_ptr<const Backend> scripted_backend(const Script& script) {
   backend->isa = "scalar";
   backend->kernel = "scalar";
   backend->numerics = "strict";
-  backend->engine = std::make_unique<engine::Engine>(config, std::move(target), std::move(draft),
-                                                     std::move(tokenizer));
+  backend->engine = std::make_unique<engine::Engine>(
+      config, std::move(target), engine::make_model_drafter("ternary", std::move(draft)),
+      std::move(tokenizer));
   return backend;
 }
 

@@ -15,7 +15,7 @@
 #include "config/server_config.h"
 #include "engine/engine.h"
 #include "engine/scripted_model.h"
-#include "engine/tokenizer.h"
+#include "engine/text/tokenizer.h"
 
 namespace spel::server {
 class App;

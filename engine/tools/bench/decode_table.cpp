@@ -232,7 +232,7 @@ void decode_dtype(const BenchContext& context, const BenchModel& model, WeightsD
     decode_prompt(part, "random", random, threads, costs);
     const bool fits = recall_prompt().size() + context.options.decode_tokens < config.max_seq;
     if (config.vocab_size == kAsciiTokens && fits) {
-      decode_prompt(part, "in-domain", tokenizer_for(config)->encode(recall_prompt()), threads,
+      decode_prompt(part, "in-domain", tokenizer_for(spel_hybrid_spec(config))->encode(recall_prompt()), threads,
                     costs);
     }
     single = threads == 1 ? costs : single;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/request.h"
+#include "engine/request/request.h"
 
 namespace spel::engine::tools {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "engine/model/quantize.h"
+#include "engine/quantise/quantize.h"
 #include "engine/tools/bench/bench_context.h"
 #include "engine/tools/prompts.h"
 #include "kernels/matrix.h"

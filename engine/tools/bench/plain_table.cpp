@@ -16,9 +16,8 @@ constexpr std::size_t kContext = 64;
 /// What one token reads of the target's matrices.
 double token_bytes(const ModelWeights& weights) {
   std::size_t bytes = weights.shared.lm_head.bytes();
-  for (const TargetLayer& layer : weights.target) {
-    bytes += layer.qkv.bytes() + layer.out.bytes() + layer.gate_up.bytes() + layer.down.bytes();
-  }
+  for_each_matrix(weights.target,
+                  [&](const kernels::Matrix& matrix) { bytes += kernels::bytes_of(matrix); });
   return static_cast<double>(bytes);
 }
 

@@ -18,7 +18,7 @@ void bench_prompts(const BenchContext& context, const BenchModel& model) {
   std::size_t longest = 0;
   std::vector<std::vector<TokenId>> prompts;
   for (const std::string& text : read_prompts(*options.prompts_file)) {
-    prompts.push_back(tokenizer_for(config)->encode(text));
+    prompts.push_back(tokenizer_for(spel_hybrid_spec(config))->encode(text));
     longest = std::max(longest, prompts.back().size());
   }
   ModelOptions model_options;

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 
-#include "engine/model/json_reader.h"
+#include "engine/files/json_reader.h"
 
 namespace spel::engine::tools {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/base/limits.h"
-#include "engine/model/hybrid_state.h"
+#include "engine/state/hybrid_state.h"
 #include "engine/tools/bench/bench_context.h"
 #include "kernels/matrix.h"
 
@@ -22,15 +22,13 @@ constexpr std::size_t kSequences = 256;
 /// A state whose rollback does exactly what the model's does, with as little memory around it as
 /// possible: the primitive touches none of it.
 StateLayout small_layout() {
-  StateLayout layout;
-  layout.d_model = 16;
-  layout.n_heads = 1;
-  layout.head_dim = 16;
-  layout.conv_taps = 3;
-  layout.max_seq = 32;
-  layout.ring_slots = limits::kSpecKMax + 1;
-  layout.is_attention = {false, true};
-  return layout;
+  ModelConfig config;
+  config.d_model = 16;
+  config.n_heads = 1;
+  config.head_dim = 16;
+  config.n_layers = 2;
+  config.attn_period = 2;
+  return {spel_hybrid_spec(config), 32, limits::kSpecKMax + 1};
 }
 
 std::size_t kv_bytes(const ModelConfig& config) {

@@ -38,7 +38,7 @@ std::vector<TokenId> decode(const Subject& subject, const kernels::Kernels& kern
   EngineRig rig(subject.weights, kernels, 1, 1, options, config);
   GenerationRequest request;
   const std::size_t prompt = std::min(kTokens, options.max_seq / 2);
-  request.prompt = random_prompt(prompt, subject.weights->config.vocab_size, 31);
+  request.prompt = random_prompt(prompt, subject.weights->target.spec.vocab_size, 31);
   request.max_tokens = std::min(kTokens, options.max_seq - prompt);
   request.sampling.temperature = 0.0F;
   request.ignore_eos = true;
@@ -72,7 +72,7 @@ void check_fast_path(const SuiteContext& context, Checks& checks) {
     checks.require(checks.max_abs(fast, strict) < kTolerance, subject.name + ": logits too far");
     bits += checks.differing(fast, strict);
     values += strict.size();
-    const std::size_t vocab = subject.weights->config.vocab_size;
+    const std::size_t vocab = subject.weights->target.spec.vocab_size;
     rows += strict.size() / vocab;
     for (std::size_t at = 0; at < strict.size(); at += vocab) {
       const bool same = greedy_choice(std::span(fast).subspan(at, vocab)) ==

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "config/base/error.h"
-#include "engine/model/golden.h"
-#include "engine/model/random_source.h"
-#include "engine/model/spelw.h"
+#include "engine/document/golden.h"
+#include "engine/document/random_source.h"
+#include "engine/document/spelw.h"
 #include "engine/tools/golden_run.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/selftest/suites.h"
@@ -56,7 +56,7 @@ std::size_t argmax_agreement(std::span<const float> found, std::span<const float
 void check_round_trip(const SuiteContext& context, Checks& checks) {
   constexpr std::uint64_t kSeed = 7;
   // The form holds only the default switches, which every random shape has.
-  const ModelConfig& shape = context.subjects.front().weights->config;
+  const ModelConfig shape = odd_shape();
   const std::unique_ptr<ModelSource> source = random_source(shape, kSeed);
   const auto tokens = golden_tokens(shape);
   const GoldenLogits before =

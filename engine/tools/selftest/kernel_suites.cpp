@@ -6,7 +6,7 @@
 #include <sstream>
 #include <vector>
 
-#include "engine/model/quantize.h"
+#include "engine/quantise/quantize.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/prompts.h"
 #include "engine/tools/selftest/suites.h"
@@ -126,8 +126,8 @@ void check_instruction_sets(const SuiteContext& context, Checks& checks) {
   for (const Subject& subject : context.subjects) {
     ModelOptions options;
     options.max_seq = context_of(subject, 2 * kTokens);
-    const auto tokens =
-        random_prompt(std::min(kTokens, options.max_seq), subject.weights->config.vocab_size, 9);
+    const auto tokens = random_prompt(std::min(kTokens, options.max_seq),
+                                      subject.weights->target.spec.vocab_size, 9);
     std::vector<float> target_reference;
     std::vector<float> draft_reference;
     names.clear();

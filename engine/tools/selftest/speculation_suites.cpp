@@ -34,7 +34,7 @@ GenerationRequest request_for(const Subject& subject, std::size_t max_tokens) {
   GenerationRequest request;
   const std::size_t context = context_of(subject, kContext);
   const std::size_t prompt = std::min(kPromptTokens, context / 2);
-  request.prompt = random_prompt(prompt, subject.weights->config.vocab_size, 31);
+  request.prompt = random_prompt(prompt, subject.weights->target.spec.vocab_size, 31);
   request.max_tokens = std::min(max_tokens, context - prompt);
   request.sampling.temperature = 0.0F;
   request.ignore_eos = true;

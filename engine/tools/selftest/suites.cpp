@@ -34,7 +34,8 @@ constexpr std::array<Suite, 12> kSuites = {{
     {12, "every sequence of k", &check_rollback},
 }};
 
-/// Widths that are no multiple of a vector register, every kind of layer, a draft of four.
+}  // namespace
+
 ModelConfig odd_shape() {
   ModelConfig config;
   config.name = "random weights, odd shape";
@@ -47,8 +48,6 @@ ModelConfig odd_shape() {
   config.max_seq = 512;
   return config;
 }
-
-}  // namespace
 
 std::span<const Suite> all_suites() { return kSuites; }
 

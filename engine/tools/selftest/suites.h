@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/document/model_source.h"
 #include "engine/model/weights.h"
 #include "engine/tools/selftest/checks.h"
 #include "engine/tools/tool.h"
@@ -22,6 +23,9 @@ struct Subject {
   std::shared_ptr<const ModelWeights> weights;
   bool random = false;  ///< It has learned nothing.
 };
+
+/// Widths that are no multiple of a vector register, every kind of layer, a draft of four.
+[[nodiscard]] ModelConfig odd_shape();
 
 struct SuiteContext {
   const kernels::Kernels& kernels;  ///< The set under test.
@@ -37,7 +41,7 @@ struct Suite {
 
 /// Positions a suite may use on a subject: `most`, or all that the model has.
 [[nodiscard]] inline std::size_t context_of(const Subject& subject, std::size_t most) {
-  return std::min<std::size_t>(most, subject.weights->config.max_seq);
+  return std::min<std::size_t>(most, subject.weights->target.spec.max_seq);
 }
 
 /// All twelve, in order.

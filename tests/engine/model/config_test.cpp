@@ -1,10 +1,9 @@
-#include "engine/model/config.h"
-
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "engine/model/config_json.h"
-#include "engine/model/spelw.h"
+#include "engine/arch/spel_hybrid.h"
+#include "engine/document/config_json.h"
+#include "engine/document/spelw.h"
 #include "model_fixtures.h"
 
 namespace spel::engine {

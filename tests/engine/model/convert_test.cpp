@@ -1,4 +1,4 @@
-#include "engine/model/convert.h"
+#include "engine/document/convert.h"
 
 #include <algorithm>
 #include <csignal>
@@ -8,10 +8,10 @@
 #include <sstream>
 #include <sys/resource.h>
 
-#include "engine/model/directory_names.h"
-#include "engine/model/random_source.h"
-#include "engine/model/safetensors.h"
-#include "engine/model/spelw.h"
+#include "engine/document/directory_names.h"
+#include "engine/document/random_source.h"
+#include "engine/document/spelw.h"
+#include "engine/files/safetensors.h"
 #include "engine/tools/tool.h"
 #include "model_fixtures.h"
 

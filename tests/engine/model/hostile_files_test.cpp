@@ -7,11 +7,11 @@
 #include <sstream>
 #include <sys/resource.h>
 
-#include "engine/model/convert.h"
-#include "engine/model/directory_names.h"
-#include "engine/model/model_directory.h"
-#include "engine/model/random_source.h"
-#include "engine/model/spelw.h"
+#include "engine/document/convert.h"
+#include "engine/document/directory_names.h"
+#include "engine/document/model_directory.h"
+#include "engine/document/random_source.h"
+#include "engine/document/spelw.h"
 #include "engine/model/weights.h"
 #include "engine/tools/tool.h"
 #include "model_fixtures.h"

@@ -1,4 +1,4 @@
-#include "engine/model/json_reader.h"
+#include "engine/files/json_reader.h"
 
 #include <gtest/gtest.h>
 

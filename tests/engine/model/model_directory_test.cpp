@@ -1,14 +1,14 @@
-#include "engine/model/model_directory.h"
+#include "engine/document/model_directory.h"
 
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "engine/model/directory_names.h"
-#include "engine/model/random_source.h"
-#include "engine/model/safetensors.h"
-#include "engine/model/spelw.h"
+#include "engine/document/directory_names.h"
+#include "engine/document/random_source.h"
+#include "engine/document/spelw.h"
+#include "engine/files/safetensors.h"
 #include "model_fixtures.h"
 
 namespace spel::engine {

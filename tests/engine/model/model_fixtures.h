@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "config/base/error.h"
-#include "engine/model/golden.h"
-#include "engine/model/model_source.h"
+#include "engine/document/golden.h"
+#include "engine/document/model_source.h"
 
 namespace spel::engine::testing {
 

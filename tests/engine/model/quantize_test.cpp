@@ -1,4 +1,4 @@
-#include "engine/model/quantize.h"
+#include "engine/quantise/quantize.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

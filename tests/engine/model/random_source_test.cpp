@@ -1,10 +1,10 @@
-#include "engine/model/random_source.h"
+#include "engine/document/random_source.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "engine/model/sha256.h"
-#include "engine/model/tensor_values.h"
+#include "engine/files/sha256.h"
+#include "engine/files/tensor_values.h"
 #include "model_fixtures.h"
 
 namespace spel::engine {

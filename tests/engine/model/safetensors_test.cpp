@@ -1,4 +1,4 @@
-#include "engine/model/safetensors.h"
+#include "engine/files/safetensors.h"
 
 #include <gtest/gtest.h>
 

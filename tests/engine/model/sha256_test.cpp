@@ -1,11 +1,11 @@
-#include "engine/model/sha256.h"
+#include "engine/files/sha256.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
-#include "engine/model/sha256_sums.h"
+#include "engine/files/sha256_sums.h"
 #include "model_fixtures.h"
 
 namespace spel::engine {

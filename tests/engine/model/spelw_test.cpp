@@ -1,12 +1,12 @@
-#include "engine/model/spelw.h"
+#include "engine/document/spelw.h"
 
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "engine/model/model_directory.h"
-#include "engine/model/random_source.h"
+#include "engine/document/model_directory.h"
+#include "engine/document/random_source.h"
 #include "model_fixtures.h"
 
 namespace spel::engine {

@@ -3,8 +3,8 @@
 #include <ctime>
 #include <gtest/gtest.h>
 
-#include "engine/model/convert.h"
-#include "engine/model/random_source.h"
+#include "engine/document/convert.h"
+#include "engine/document/random_source.h"
 #include "kernels/scalar_math.h"
 #include "model_fixtures.h"
 
@@ -21,16 +21,16 @@ const std::filesystem::path kShippedModel =
 
 TEST(LoadModel, LoadsTheShippedModel) {
   const auto weights = load_model(kShippedModel, WeightsDtype::kBf16);
-  EXPECT_EQ(weights->config.target_parameters(), 21'352'044U);
-  EXPECT_EQ(weights->config.draft_parameters(), 7'084'452U);
+  EXPECT_EQ(weights->target.spec.parameters(), 21'352'044U);
   EXPECT_EQ(weights->sha256.size(), 64U);
-  ASSERT_EQ(weights->target.size(), 12U);
-  ASSERT_EQ(weights->draft.size(), 4U);
-  EXPECT_EQ(weights->target[3].qkv.type(), kernels::DenseType::kBf16);
-  EXPECT_EQ(weights->target[3].gate_up.rows(), 2048U);
-  EXPECT_TRUE(weights->target[3].recurrent.conv.empty());
-  EXPECT_EQ(weights->target[4].recurrent.conv.size(), 3U * 384U);
-  EXPECT_EQ(weights->draft[1].gate_up.rows(), 2048U);
+  ASSERT_EQ(weights->target.layers.size(), 12U);
+  ASSERT_EQ(weights->draft.value().layers.size(), 4U);
+  const LayerWeights& attention = weights->target.layers[3];
+  EXPECT_EQ(std::get<kernels::DenseMatrix>(std::get<AttentionWeights>(attention.mixer).qkv).type(),
+            kernels::DenseType::kBf16);
+  EXPECT_EQ(std::get<kernels::DenseMatrix>(attention.gate_up).rows(), 2048U);
+  EXPECT_EQ(std::get<DeltaWeights>(weights->target.layers[4].mixer).conv.size(), 3U * 384U);
+  EXPECT_EQ(std::get<kernels::TernaryMatrix>(weights->draft->layers[1].gate_up).rows(), 2048U);
   ASSERT_TRUE(weights->golden);
   EXPECT_EQ(weights->golden->tokens.size(), 16U);
 }
@@ -41,7 +41,7 @@ TEST(LoadModel, GatesGoThroughTheSigmoidAndTheConvolutionIsTransposed) {
   const LayerTensors layer = tensor_layout(tiny_config()).target[1];
   const std::vector<float> conv = source->read_values(layer.recurrent[0]);
   const std::vector<float> decay = source->read_values(layer.recurrent[1]);
-  const RecurrentVectors& loaded = weights->target[1].recurrent;
+  const auto& loaded = std::get<DeltaWeights>(weights->target.layers[1].mixer);
   for (std::size_t i = 0; i < tiny_config().d_model; ++i) {
     for (std::size_t tap = 0; tap < 3; ++tap) {
       EXPECT_EQ(loaded.conv[tap * tiny_config().d_model + i], conv[3 * i + tap]);
@@ -62,8 +62,9 @@ TEST(LoadModel, MatricesThatAreNotBf16ExactFallBackOneByOne) {
   bytes[qkv] ^= std::byte{1};
   write_bytes(path, bytes);
   const auto weights = load_model(path, WeightsDtype::kBf16);
-  EXPECT_EQ(weights->target[0].qkv.type(), kernels::DenseType::kF32);
-  EXPECT_EQ(weights->target[0].out.type(), kernels::DenseType::kBf16);
+  const auto& mixer = std::get<DeltaWeights>(weights->target.layers[0].mixer);
+  EXPECT_EQ(std::get<kernels::DenseMatrix>(mixer.qkv).type(), kernels::DenseType::kF32);
+  EXPECT_EQ(std::get<kernels::DenseMatrix>(mixer.out).type(), kernels::DenseType::kBf16);
 }
 
 TEST(LoadModel, TheIdentityIsOfTheFileAndStable) {

@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "engine/model/json_reader.h"
+#include "engine/files/json_reader.h"
 #include "tests/engine/model/model_fixtures.h"
 #include "tests/engine/tools/run_tool.h"
 

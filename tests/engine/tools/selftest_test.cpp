@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 #include <sstream>
 
-#include "engine/model/convert.h"
-#include "engine/model/random_source.h"
+#include "engine/document/convert.h"
+#include "engine/document/random_source.h"
 #include "engine/tools/selftest/suites.h"
 #include "tests/engine/model/model_fixtures.h"
 #include "tests/engine/tools/run_tool.h"

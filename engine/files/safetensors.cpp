@@ -1,0 +1,261 @@
+#include "engine/files/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "config/base/checked.h"
+#include "config/base/error.h"
+#include "engine/files/json_reader.h"
+
+namespace spel::engine {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "model files are little-endian and are read without byte swapping");
+
+constexpr std::size_t kPrefixBytes = 8;
+constexpr std::size_t kAlignment = 8;
+
+struct DTypeInfo {
+  DType dtype;
+  std::string_view name;
+  std::size_t bytes;
+};
+constexpr std::array<DTypeInfo, 5> kDTypes = {{{DType::kF32, "F32", 4},
+                                               {DType::kBf16, "BF16", 2},
+                                               {DType::kI32, "I32", 4},
+                                               {DType::kI8, "I8", 1},
+                                               {DType::kU8, "U8", 1}}};
+
+const DTypeInfo& info(DType dtype) {
+  return *std::find_if(kDTypes.begin(), kDTypes.end(),
+                       [dtype](const DTypeInfo& entry) { return entry.dtype == dtype; });
+}
+
+[[noreturn]] void refuse(const std::string& source, const std::string& message) {
+  throw Error(ErrorCode::kCorrupt, source + ": " + message);
+}
+
+/// A tensor as its header entry states it, before its place in the data is known to be good.
+struct Entry {
+  TensorHeader header;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+std::vector<std::uint64_t> read_numbers(JsonReader& json, std::size_t count_max) {
+  std::vector<std::uint64_t> numbers;
+  json.enter_array();
+  while (json.next_element()) {
+    if (numbers.size() == count_max) {
+      json.fail("at most " + std::to_string(count_max) + " numbers");
+    }
+    numbers.push_back(json.read_unsigned(std::numeric_limits<std::uint64_t>::max()));
+  }
+  return numbers;
+}
+
+Entry read_entry(JsonReader& json, const std::string& name) {
+  Entry entry;
+  entry.header.name = name;
+  std::optional<DType> dtype;
+  bool has_shape = false;
+  bool has_offsets = false;
+  std::string key;
+  json.enter_object();
+  while (json.next_key(key)) {
+    if (key == "dtype") {
+      const std::string found = json.read_string();
+      for (const DTypeInfo& known : kDTypes) {
+        if (known.name == found) {
+          dtype = known.dtype;
+        }
+      }
+      if (!dtype) {
+        json.fail("dtype F32, BF16, I32, I8 or U8 for " + json_quoted(name) + " instead of " +
+                  json_quoted(found));
+      }
+    } else if (key == "shape") {
+      entry.header.shape = read_numbers(json, SafetensorsView::kDimsMax);
+      has_shape = true;
+    } else if (key == "data_offsets") {
+      const std::vector<std::uint64_t> offsets = read_numbers(json, 2);
+      if (offsets.size() != 2) {
+        json.fail("two data_offsets before this");
+      }
+      entry.begin = offsets[0];
+      entry.end = offsets[1];
+      has_offsets = true;
+    } else {
+      json.fail("only dtype, shape and data_offsets in " + json_quoted(name) + ", not " +
+                json_quoted(key));
+    }
+  }
+  if (!dtype || !has_shape || !has_offsets) {
+    json.fail("dtype, shape and data_offsets in " + json_quoted(name) + " before this");
+  }
+  entry.header.dtype = *dtype;
+  return entry;
+}
+
+/// The metadata is free text by the format's rule; it is checked and not kept.
+void skip_metadata(JsonReader& json) {
+  std::string key;
+  json.enter_object();
+  while (json.next_key(key)) {
+    (void)json.read_string();
+  }
+}
+
+std::vector<Entry> read_entries(std::string_view text, const std::string& source) {
+  JsonReader json(text, source + " header");
+  std::vector<Entry> entries;
+  std::string key;
+  json.enter_object();
+  while (json.next_key(key)) {
+    if (key == "__metadata__") {
+      skip_metadata(json);
+    } else {
+      entries.push_back(read_entry(json, key));
+    }
+  }
+  json.finish();
+  return entries;
+}
+
+void check_cover(std::vector<Entry>& entries, std::uint64_t data_size, const std::string& source) {
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::uint64_t covered = 0;
+  for (const Entry& entry : entries) {
+    const std::string& name = entry.header.name;
+    if (entry.begin != covered) {
+      refuse(source, "tensor " + name + " begins at data byte " + std::to_string(entry.begin) +
+                         "; expected " + std::to_string(covered) +
+                         " (tensors must follow one another without gap or overlap)");
+    }
+    const std::uint64_t expected = entry.header.data_bytes();
+    if (entry.end < entry.begin || entry.end - entry.begin != expected) {
+      refuse(source, "tensor " + name + " has data_offsets [" + std::to_string(entry.begin) + ", " +
+                         std::to_string(entry.end) + "]; its shape needs " +
+                         std::to_string(expected) + " bytes");
+    }
+    covered = entry.end;
+  }
+  if (covered != data_size) {
+    refuse(source, "expected " + std::to_string(covered) + " bytes of tensor data, found " +
+                       std::to_string(data_size) +
+                       (covered > data_size ? ": the file is cut short; fetch it again"
+                                            : ": bytes follow the last tensor"));
+  }
+}
+
+}  // namespace
+
+std::string_view dtype_name(DType dtype) { return info(dtype).name; }
+std::size_t dtype_bytes(DType dtype) { return info(dtype).bytes; }
+
+std::uint64_t TensorHeader::data_bytes() const {
+  std::uint64_t bytes = dtype_bytes(dtype);
+  for (const std::uint64_t dim : shape) {
+    bytes = checked_mul(bytes, dim, name.c_str());
+  }
+  return bytes;
+}
+
+SafetensorsView::SafetensorsView(std::span<const std::byte> bytes, std::string source)
+    : source_(std::move(source)) {
+  if (bytes.size() < kPrefixBytes) {
+    refuse(source_, "expected at least " + std::to_string(kPrefixBytes) + " bytes, found " +
+                        std::to_string(bytes.size()));
+  }
+  std::uint64_t header_size = 0;
+  std::memcpy(&header_size, bytes.data(), kPrefixBytes);
+  const std::size_t rest = bytes.size() - kPrefixBytes;
+  if (header_size > rest || header_size > kHeaderBytesMax) {
+    refuse(source_, "header length is " + std::to_string(header_size) + "; expected at most " +
+                        std::to_string(std::min<std::size_t>(rest, kHeaderBytesMax)) +
+                        " in a file of " + std::to_string(bytes.size()) + " bytes");
+  }
+  const auto header_bytes = static_cast<std::size_t>(header_size);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefixBytes,
+                              header_bytes);
+  header_ = text;
+  const std::span<const std::byte> data = bytes.subspan(kPrefixBytes + header_bytes);
+  std::vector<Entry> entries = read_entries(text, source_);
+  check_cover(entries, data.size(), source_);
+  tensors_.reserve(entries.size());
+  for (Entry& entry : entries) {
+    tensors_.push_back(TensorView{std::move(entry.header.name), entry.header.dtype,
+                                  std::move(entry.header.shape),
+                                  data.subspan(static_cast<std::size_t>(entry.begin),
+                                               static_cast<std::size_t>(entry.end - entry.begin))});
+  }
+  std::sort(tensors_.begin(), tensors_.end(),
+            [](const TensorView& a, const TensorView& b) { return a.name < b.name; });
+}
+
+const TensorView* SafetensorsView::find(std::string_view name) const {
+  const auto at = std::lower_bound(
+      tensors_.begin(), tensors_.end(), name,
+      [](const TensorView& tensor, std::string_view wanted) { return tensor.name < wanted; });
+  return at != tensors_.end() && at->name == name ? &*at : nullptr;
+}
+
+std::string safetensors_json(const std::vector<TensorHeader>& tensors,
+                             std::string_view model_name) {
+  std::string json = R"({"__metadata__":{"format":"pt","model":)" + json_quoted(model_name) + "}";
+  std::uint64_t offset = 0;
+  for (const TensorHeader& tensor : tensors) {
+    json += ',';
+    json += json_quoted(tensor.name) + R"(:{"dtype":")";
+    json += dtype_name(tensor.dtype);
+    json += R"(","shape":[)";
+    for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+      json += i > 0 ? "," : "";
+      json += std::to_string(tensor.shape[i]);
+    }
+    const std::uint64_t end = checked_add(offset, tensor.data_bytes(), "safetensors data");
+    json += R"(],"data_offsets":[)" + std::to_string(offset) + "," + std::to_string(end) + "]}";
+    offset = end;
+  }
+  json += "}";
+  json.append((kAlignment - json.size() % kAlignment) % kAlignment, ' ');
+  return json;
+}
+
+std::string safetensors_length(std::string_view json) {
+  const std::uint64_t size = json.size();
+  std::string out(kPrefixBytes, '\0');
+  std::memcpy(out.data(), &size, kPrefixBytes);
+  return out;
+}
+
+std::string safetensors_header(const std::vector<TensorHeader>& tensors,
+                               std::string_view model_name) {
+  const std::string json = safetensors_json(tensors, model_name);
+  return safetensors_length(json) + json;
+}
+
+std::vector<TensorHeader> tensors_in_header(std::string_view json, const std::string& source) {
+  std::vector<Entry> entries = read_entries(json, source);
+  std::uint64_t size = 0;
+  for (const Entry& entry : entries) {
+    size = std::max(size, entry.end);
+  }
+  check_cover(entries, size, source);
+  std::vector<TensorHeader> tensors;
+  tensors.reserve(entries.size());
+  for (Entry& entry : entries) {
+    tensors.push_back(std::move(entry.header));
+  }
+  return tensors;
+}
+
+}  // namespace spel::engine

@@ -1,0 +1,110 @@
+#include "engine/text/tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "config/base/error.h"
+
+namespace spel::engine {
+namespace {
+
+/// The bytes of token `id`; none where the table ends, so that no id reads past it.
+std::string_view bytes_in(const std::vector<std::string>& table, TokenId id) {
+  return id >= 0 && static_cast<std::size_t>(id) < table.size()
+             ? std::string_view(table[static_cast<std::size_t>(id)])
+             : std::string_view();
+}
+
+class AsciiTokenizer final : public Tokenizer {
+ public:
+  explicit AsciiTokenizer(std::optional<TokenId> eos) : eos_(eos) {
+    tokens_.reserve(kAsciiTokens);
+    for (std::size_t code = 0; code < kAsciiTokens; ++code) {
+      tokens_.emplace_back(1, static_cast<char>(code));
+    }
+  }
+
+  [[nodiscard]] std::size_t vocab_size() const override { return kAsciiTokens; }
+
+  [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const override {
+    std::vector<TokenId> tokens;
+    tokens.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto code = static_cast<unsigned char>(text[i]);
+      if (code >= kAsciiTokens) {
+        std::array<char, 8> hex{};
+        std::snprintf(hex.data(), hex.size(), "0x%02X", code);
+        throw NoTokenError(i, "the byte " + std::string(hex.data()) + " at offset " +
+                                  std::to_string(i) +
+                                  " has no token: this model reads ASCII (codes 0 to 127) only");
+      }
+      tokens.push_back(static_cast<TokenId>(code));
+    }
+    return tokens;
+  }
+
+  [[nodiscard]] std::string_view bytes(TokenId token) const override {
+    return bytes_in(tokens_, token);
+  }
+  [[nodiscard]] std::optional<TokenId> bos() const override { return std::nullopt; }
+  [[nodiscard]] std::optional<TokenId> eos() const override { return eos_; }
+
+ private:
+  std::vector<std::string> tokens_;
+  std::optional<TokenId> eos_;
+};
+
+class ListTokenizer final : public Tokenizer {
+ public:
+  ListTokenizer(std::vector<std::string> tokens, std::optional<TokenId> eos)
+      : tokens_(std::move(tokens)), eos_(eos) {}
+
+  [[nodiscard]] std::size_t vocab_size() const override { return tokens_.size(); }
+
+  [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const override {
+    std::vector<TokenId> ids;
+    std::size_t at = 0;
+    while (at < text.size()) {
+      std::size_t best_length = 0;
+      TokenId best = 0;
+      for (std::size_t id = 0; id < tokens_.size(); ++id) {
+        const std::string& token = tokens_[id];
+        if (token.size() > best_length && text.substr(at).starts_with(token)) {
+          best_length = token.size();
+          best = static_cast<TokenId>(id);
+        }
+      }
+      if (best_length == 0) {
+        throw NoTokenError(at, "the text at byte offset " + std::to_string(at) + " has no token");
+      }
+      ids.push_back(best);
+      at += best_length;
+    }
+    return ids;
+  }
+
+  [[nodiscard]] std::string_view bytes(TokenId token) const override {
+    return bytes_in(tokens_, token);
+  }
+  [[nodiscard]] std::optional<TokenId> bos() const override { return std::nullopt; }
+  [[nodiscard]] std::optional<TokenId> eos() const override { return eos_; }
+
+ private:
+  std::vector<std::string> tokens_;
+  std::optional<TokenId> eos_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_ascii_tokenizer(std::optional<TokenId> eos) {
+  return std::make_unique<AsciiTokenizer>(eos);
+}
+
+std::unique_ptr<Tokenizer> make_list_tokenizer(std::vector<std::string> tokens,
+                                               std::optional<TokenId> eos) {
+  return std::make_unique<ListTokenizer>(std::move(tokens), eos);
+}
+
+}  // namespace spel::engine
