@@ -2,7 +2,6 @@
 
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -15,6 +14,8 @@ using Library = nlohmann::json;
 
 /// Bytes of a key an error repeats.
 constexpr std::size_t kKeyShownMax = 64;
+/// Bytes at either end of what the library says: it repeats what it read last, however long.
+constexpr std::size_t kDetailShownMax = 256;
 
 /// Reads a text and tells where it stands: the library's events come without their places.
 class Tracked {
@@ -44,10 +45,14 @@ class Tracked {
   const char** place_;
 };
 
-[[noreturn]] void fail_syntax(std::size_t position, const std::string& detail) {
-  JsonError error(JsonError::Fault::kSyntax, "not valid JSON: " + detail);
+JsonError syntax_error(std::size_t position, const std::string& detail) {
+  const std::string shown = detail.size() <= 2 * kDetailShownMax
+                                ? detail
+                                : detail.substr(0, kDetailShownMax) + " ... " +
+                                      detail.substr(detail.size() - kDetailShownMax);
+  JsonError error(JsonError::Fault::kSyntax, "not valid JSON: " + shown);
   error.position = position;
-  throw error;
+  return error;
 }
 
 /// The events of a text, without the one that is not JSON's.
@@ -61,11 +66,15 @@ class Events : public nlohmann::json_sax<Library> {
   bool binary(binary_t& /*value*/) final { return false; }
   bool parse_error(std::size_t position, const std::string& /*last_token*/,
                    const Library::exception& error) final {
-    fail_syntax(position, error.what());
+    JsonError fault = syntax_error(position, error.what());
+    fault.key = outermost_key();
+    throw fault;
   }
 
  protected:
   virtual bool scalar(JsonValue value) = 0;
+  /// The beginning of the name of the outermost object's member that was begun last.
+  [[nodiscard]] virtual std::string outermost_key() const { return {}; }
 };
 
 /// Checks all of a text and builds nothing but the names of the objects it is inside of.
@@ -81,7 +90,7 @@ class Checker final : public Events {
     }
     // The library takes a NUL byte for the end of the text and would not look at what follows.
     if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
-      fail_syntax(nul + 1, "a NUL byte");
+      throw syntax_error(nul + 1, "a NUL byte");
     }
     begin_ = place_ = text.data();
     const char* end = text.data() + text.size();
@@ -121,6 +130,9 @@ class Checker final : public Events {
       error.top_level = outermost;
       throw error;
     }
+    if (outermost) {
+      outermost_key_ = name.substr(0, kKeyShownMax);
+    }
     const std::size_t count = outermost && members_ != nullptr ? members_->size() : names.size();
     if (count > limits_.members) {
       throw JsonError(JsonError::Fault::kTooMuch,
@@ -158,11 +170,14 @@ class Checker final : public Events {
     return true;
   }
 
+  [[nodiscard]] std::string outermost_key() const override { return outermost_key_; }
+
   const JsonLimits& limits_;
   std::map<std::string, std::size_t, std::less<>>* members_;  ///< Of an object that must be one.
   /// Of the open containers; nothing for an array.
   std::vector<std::optional<std::set<std::string, std::less<>>>> names_;
   std::size_t values_ = 0;
+  std::string outermost_key_;
   const char* begin_ = nullptr;
   const char* place_ = nullptr;
 };
@@ -261,10 +276,19 @@ JsonValue* JsonObject::find(std::string_view name) {
   if (const auto known = built_.find(name); known != built_.end()) {
     return &known->second;
   }
-  std::string_view rest = text_.substr(place->second);
+  return &built_.emplace(place->first, build_at(place->second, parts_)).first->second;
+}
+
+std::optional<JsonValue> JsonObject::build(std::string_view name) const {
+  const auto place = members_.find(name);
+  std::size_t parts = 0;
+  return place == members_.end() ? std::nullopt : std::optional(build_at(place->second, parts));
+}
+
+JsonValue JsonObject::build_at(std::size_t place, std::size_t& parts) const {
+  std::string_view rest = text_.substr(place);
   rest.remove_prefix(rest.find(':') + 1);
-  JsonValue value = Builder(limits_, parts_).run(rest);
-  return &built_.emplace(place->first, std::move(value)).first->second;
+  return Builder(limits_, parts).run(rest);
 }
 
 }  // namespace spel

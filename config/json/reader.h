@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,8 +36,9 @@ class JsonError : public Error {
   [[nodiscard]] Fault fault() const noexcept { return fault_; }
 
   std::size_t position = 0;  ///< kSyntax: the byte, from 1.
-  std::string key;           ///< kDuplicateKey: its beginning.
-  bool top_level = false;    ///< kDuplicateKey: it is a member of the outermost object.
+  /// kDuplicateKey: its beginning. kSyntax: that of the outermost member it stands in or behind.
+  std::string key;
+  bool top_level = false;  ///< kDuplicateKey: it is a member of the outermost object.
 
  private:
   Fault fault_;
@@ -56,6 +58,8 @@ class JsonObject {
   /// Valid as long as this is; nullptr where there is none. Throws JsonError (kTooMuch) where this
   /// and those asked for before have too many parts.
   [[nodiscard]] JsonValue* find(std::string_view name);
+  /// The same, built anew and not kept: where there are many, only those still wanted take memory.
+  [[nodiscard]] std::optional<JsonValue> build(std::string_view name) const;
   [[nodiscard]] bool contains(std::string_view name) const { return members_.contains(name); }
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
 
@@ -64,6 +68,8 @@ class JsonObject {
   [[nodiscard]] const Members& members() const noexcept { return members_; }
 
  private:
+  [[nodiscard]] JsonValue build_at(std::size_t place, std::size_t& parts) const;
+
   std::string_view text_;
   JsonLimits limits_;
   std::size_t parts_ = 0;

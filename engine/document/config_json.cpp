@@ -4,11 +4,10 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <set>
 
 #include "config/base/error.h"
 #include "config/base/limits.h"
-#include "engine/files/json_reader.h"
+#include "config/json/file_values.h"
 
 namespace spel::engine {
 namespace {
@@ -16,60 +15,46 @@ namespace {
 constexpr std::size_t kNameBytesMax = 256;
 
 /// The value of a string key that only a few words are allowed for.
-std::string read_choice(JsonReader& json, const std::string& key,
-                        std::initializer_list<std::string_view> allowed) {
-  std::string found = json.read_string();
+std::string choice(const JsonValue& value, const std::string& where,
+                   std::initializer_list<std::string_view> allowed) {
+  const std::string& found = text_of(value, where);
   if (std::find(allowed.begin(), allowed.end(), found) == allowed.end()) {
     std::string words;
     for (const std::string_view word : allowed) {
-      words += (words.empty() ? "" : " or ") + json_quoted(word);
+      words += (words.empty() ? "" : " or ") + shown_text(word);
     }
-    json.fail("before this " + key + " to be " + words + ", not " + json_quoted(found) +
-              " (this build implements no other)");
+    refuse_value(value, where, words + " (this build implements no other)");
   }
   return found;
 }
 
-std::string read_name(JsonReader& json, const std::string& key) {
-  std::string found = json.read_string();
+std::string name_of(const JsonValue& value, const std::string& where) {
+  const std::string& found = text_of(value, where);
   if (found.empty() || found.size() > kNameBytesMax) {
-    json.fail("before this a " + key + " of 1 to " + std::to_string(kNameBytesMax) + " bytes");
+    refuse_value(value, where, "1 to " + std::to_string(kNameBytesMax) + " bytes");
   }
   return found;
 }
 
-std::int32_t read_optional_token(JsonReader& json) {
-  if (json.peek() == JsonReader::Kind::kNull) {
-    json.read_null();
-    return -1;
-  }
-  return static_cast<std::int32_t>(json.read_unsigned(limits::kVocabMax - 1));
+std::int32_t optional_token(const JsonValue& value, const std::string& where) {
+  return value.is_null()
+             ? -1
+             : static_cast<std::int32_t>(whole_number(value, where, limits::kVocabMax - 1));
 }
 
-std::vector<std::uint32_t> read_layers(JsonReader& json) {
-  std::vector<std::uint32_t> layers;
-  json.enter_array();
-  while (json.next_element()) {
-    if (layers.size() == limits::kLayersMax) {
-      json.fail("at most " + std::to_string(limits::kLayersMax) + " draft layers");
-    }
-    layers.push_back(static_cast<std::uint32_t>(json.read_unsigned(limits::kLayersMax)));
-  }
-  return layers;
-}
-
-void read_draft(JsonReader& json, ModelConfig& config) {
-  std::string key;
-  json.enter_object();
-  while (json.next_key(key)) {
-    if (key == "layers") {
-      config.draft_layers = read_layers(json);
-    } else if (key == "attn") {
-      read_choice(json, "draft.attn", {"q8"});
-    } else if (key == "mlp") {
-      read_choice(json, "draft.mlp", {"ternary"});
-    } else {
-      json.skip_value();
+void read_draft(const JsonValue& value, const std::string& where, ModelConfig& config) {
+  for (const JsonValue::Member& member : members_of(value, where)) {
+    const std::string place = where + "." + member.key;
+    if (member.key == "layers") {
+      config.draft_layers.clear();
+      for (const JsonValue& layer : elements_of(member.value, place, limits::kLayersMax)) {
+        config.draft_layers.push_back(
+            static_cast<std::uint32_t>(whole_number(layer, place, limits::kLayersMax)));
+      }
+    } else if (member.key == "attn") {
+      choice(member.value, place, {"q8"});
+    } else if (member.key == "mlp") {
+      choice(member.value, place, {"ternary"});
     }
   }
 }
@@ -90,63 +75,59 @@ constexpr std::array<Dimension, 9> kDimensions = {
      {"attn_period", &ModelConfig::attn_period, false},
      {"conv_taps", &ModelConfig::conv_taps, false}}};
 
-const Dimension* find_dimension(std::string_view key) {
-  const auto* at = std::find_if(kDimensions.begin(), kDimensions.end(),
-                                [key](const Dimension& entry) { return entry.key == key; });
-  return at == kDimensions.end() ? nullptr : at;
-}
-
 /// A double narrowed to float, refusing what a float cannot hold.
-float read_float(JsonReader& json) {
-  const double value = json.read_double();
-  if (value > std::numeric_limits<float>::max() || value < std::numeric_limits<float>::lowest()) {
-    json.fail("a number a float can hold before this");
+float float_number(const JsonValue& value, const std::string& where) {
+  const double number = real_number(value, where);
+  if (number > std::numeric_limits<float>::max() || number < std::numeric_limits<float>::lowest()) {
+    refuse_value(value, where, "a number a float can hold");
   }
-  return static_cast<float>(value);
+  return static_cast<float>(number);
 }
 
-void read_field(JsonReader& json, const std::string& key, ModelConfig& config) {
-  if (const Dimension* dimension = find_dimension(key)) {
-    config.*dimension->field =
-        static_cast<std::uint32_t>(json.read_unsigned(std::numeric_limits<std::uint32_t>::max()));
-  } else if (key == "model_type") {
-    read_choice(json, key, {"spel_hybrid"});
-  } else if (key == "name") {
-    config.name = read_name(json, key);
-  } else if (key == "attn_logit_scale") {
-    config.attn_logit_scale = read_float(json);
-  } else if (key == "rope_theta") {
-    config.rope_theta = json.read_double();
-  } else if (key == "rms_norm_eps") {
-    config.rms_norm_eps = read_float(json);
-  } else if (key == "l2_norm_eps") {
-    config.l2_norm_eps = read_float(json);
-  } else if (key == "conv_activation") {
-    config.conv_activation = read_choice(json, key, {"none", "silu"}) == "silu"
-                                 ? ConvActivation::kSilu
-                                 : ConvActivation::kNone;
-  } else if (key == "gates") {
-    read_choice(json, key, {"static"});
-  } else if (key == "read_order") {
-    config.read_order = read_choice(json, key, {"before_decay", "after_decay"}) == "after_decay"
-                            ? ReadOrder::kAfterDecay
-                            : ReadOrder::kBeforeDecay;
-  } else if (key == "tie_word_embeddings") {
-    config.tie_word_embeddings = json.read_bool();
-  } else if (key == "tokenizer") {
-    config.tokenizer = read_name(json, key);
-  } else if (key == "bos_token_id") {
-    config.bos_token_id = read_optional_token(json);
-  } else if (key == "eos_token_id") {
-    config.eos_token_id = read_optional_token(json);
-  } else if (key == "weights_dtype") {
-    // What the file's author used; each tensor states its own type.
-    read_choice(json, key, {"bf16", "f32"});
-  } else if (key == "draft") {
-    read_draft(json, config);
-  } else {
-    json.skip_value();
-  }
+/// All keys but the dimensions.
+void read_settings(const JsonObject& json, const std::string& source, ModelConfig& config) {
+  using Value = const JsonValue&;
+  using Where = const std::string&;
+  const auto read = [&](std::string_view key, const auto& take) {
+    if (json.contains(key)) {
+      take(file_member(json, key, source), source + ": " + std::string(key));
+    }
+  };
+  read("model_type", [](Value value, Where where) { choice(value, where, {"spel_hybrid"}); });
+  read("name", [&](Value value, Where where) { config.name = name_of(value, where); });
+  read("attn_logit_scale",
+       [&](Value value, Where where) { config.attn_logit_scale = float_number(value, where); });
+  read("rope_theta",
+       [&](Value value, Where where) { config.rope_theta = real_number(value, where); });
+  read("rms_norm_eps",
+       [&](Value value, Where where) { config.rms_norm_eps = float_number(value, where); });
+  read("l2_norm_eps",
+       [&](Value value, Where where) { config.l2_norm_eps = float_number(value, where); });
+  read("conv_activation", [&](Value value, Where where) {
+    const bool silu = choice(value, where, {"none", "silu"}) == "silu";
+    config.conv_activation = silu ? ConvActivation::kSilu : ConvActivation::kNone;
+  });
+  read("gates", [](Value value, Where where) { choice(value, where, {"static"}); });
+  read("read_order", [&](Value value, Where where) {
+    const bool after = choice(value, where, {"before_decay", "after_decay"}) == "after_decay";
+    config.read_order = after ? ReadOrder::kAfterDecay : ReadOrder::kBeforeDecay;
+  });
+  read("tie_word_embeddings",
+       [&](Value value, Where where) { config.tie_word_embeddings = true_or_false(value, where); });
+  read("tokenizer", [&](Value value, Where where) { config.tokenizer = name_of(value, where); });
+  read("bos_token_id",
+       [&](Value value, Where where) { config.bos_token_id = optional_token(value, where); });
+  read("eos_token_id",
+       [&](Value value, Where where) { config.eos_token_id = optional_token(value, where); });
+  // What the file's author used; each tensor states its own type.
+  read("weights_dtype", [](Value value, Where where) { choice(value, where, {"bf16", "f32"}); });
+  read("draft", [&](Value value, Where where) { read_draft(value, where, config); });
+}
+
+std::string quoted(std::string_view text) {
+  std::string out;
+  write_json_string(text, out);
+  return out;
 }
 
 /// The shortest text that reads back as the same number.
@@ -168,23 +149,16 @@ ModelConfig parse_config_json(std::string_view text, const std::string& source) 
                                          std::to_string(text.size()));
   }
   ModelConfig config;
-  std::set<std::string> seen;
-  std::string key;
-  JsonReader json(text, source);
-  json.enter_object();
-  while (json.next_key(key)) {
-    try {
-      read_field(json, key, config);
-    } catch (const Error& error) {
-      throw Error(error.code(), std::string(error.what()) + " (key " + json_quoted(key) + ")");
-    }
-    seen.insert(key);
-  }
-  json.finish();
+  const JsonObject json = read_file_object(text, source, {.bytes = kConfigJsonBytesMax});
+  read_settings(json, source, config);
   for (const Dimension& dimension : kDimensions) {
-    if (dimension.required && !seen.contains(std::string(dimension.key))) {
-      throw Error(ErrorCode::kCorrupt,
-                  source + ": " + std::string(dimension.key) + " is missing; expected a number");
+    const std::string where = source + ": " + std::string(dimension.key);
+    if (json.contains(dimension.key)) {
+      config.*dimension.field =
+          static_cast<std::uint32_t>(whole_number(file_member(json, dimension.key, source), where,
+                                                  std::numeric_limits<std::uint32_t>::max()));
+    } else if (dimension.required) {
+      throw Error(ErrorCode::kCorrupt, where + " is missing; expected a number");
     }
   }
   try {
@@ -198,10 +172,10 @@ ModelConfig parse_config_json(std::string_view text, const std::string& source) 
 std::string write_config_json(const ModelConfig& config, std::string_view weights_dtype) {
   std::string out = "{\n";
   const auto line = [&out](std::string_view key, const std::string& value) {
-    out += "  " + json_quoted(key) + ": " + value + ",\n";
+    out += "  " + quoted(key) + ": " + value + ",\n";
   };
-  line("model_type", json_quoted("spel_hybrid"));
-  line("name", json_quoted(config.name));
+  line("model_type", quoted("spel_hybrid"));
+  line("name", quoted(config.name));
   for (const Dimension& dimension : kDimensions) {
     line(dimension.key, std::to_string(config.*dimension.field));
   }
@@ -210,15 +184,15 @@ std::string write_config_json(const ModelConfig& config, std::string_view weight
   line("rms_norm_eps", number(config.rms_norm_eps));
   line("l2_norm_eps", number(config.l2_norm_eps));
   line("conv_activation",
-       json_quoted(config.conv_activation == ConvActivation::kSilu ? "silu" : "none"));
-  line("gates", json_quoted("static"));
+       quoted(config.conv_activation == ConvActivation::kSilu ? "silu" : "none"));
+  line("gates", quoted("static"));
   line("read_order",
-       json_quoted(config.read_order == ReadOrder::kAfterDecay ? "after_decay" : "before_decay"));
+       quoted(config.read_order == ReadOrder::kAfterDecay ? "after_decay" : "before_decay"));
   line("tie_word_embeddings", config.tie_word_embeddings ? "true" : "false");
-  line("tokenizer", json_quoted(config.tokenizer));
+  line("tokenizer", quoted(config.tokenizer));
   line("bos_token_id", token(config.bos_token_id));
   line("eos_token_id", token(config.eos_token_id));
-  line("weights_dtype", json_quoted(weights_dtype));
+  line("weights_dtype", quoted(weights_dtype));
   std::string layers;
   for (const std::uint32_t layer : config.draft_layers) {
     layers += (layers.empty() ? "" : ", ") + std::to_string(layer);

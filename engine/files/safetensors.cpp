@@ -5,12 +5,11 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "config/base/checked.h"
 #include "config/base/error.h"
-#include "engine/files/json_reader.h"
+#include "config/json/file_values.h"
 
 namespace spel::engine {
 namespace {
@@ -48,83 +47,74 @@ struct Entry {
   std::uint64_t end = 0;
 };
 
-std::vector<std::uint64_t> read_numbers(JsonReader& json, std::size_t count_max) {
+std::vector<std::uint64_t> read_numbers(const JsonValue& value, const std::string& where,
+                                        std::size_t count_max) {
   std::vector<std::uint64_t> numbers;
-  json.enter_array();
-  while (json.next_element()) {
-    if (numbers.size() == count_max) {
-      json.fail("at most " + std::to_string(count_max) + " numbers");
-    }
-    numbers.push_back(json.read_unsigned(std::numeric_limits<std::uint64_t>::max()));
+  for (const JsonValue& number : elements_of(value, where, count_max)) {
+    numbers.push_back(whole_number(number, where, std::numeric_limits<std::uint64_t>::max()));
   }
   return numbers;
 }
 
-Entry read_entry(JsonReader& json, const std::string& name) {
+DType read_dtype(const JsonValue& value, const std::string& where) {
+  const std::string& found = text_of(value, where);
+  const auto* known =
+      std::find_if(kDTypes.begin(), kDTypes.end(),
+                   [&found](const DTypeInfo& entry) { return entry.name == found; });
+  if (known == kDTypes.end()) {
+    refuse_value(value, where, "F32, BF16, I32, I8 or U8");
+  }
+  return known->dtype;
+}
+
+Entry read_entry(const JsonValue& value, const std::string& name, const std::string& where) {
   Entry entry;
   entry.header.name = name;
-  std::optional<DType> dtype;
-  bool has_shape = false;
-  bool has_offsets = false;
-  std::string key;
-  json.enter_object();
-  while (json.next_key(key)) {
-    if (key == "dtype") {
-      const std::string found = json.read_string();
-      for (const DTypeInfo& known : kDTypes) {
-        if (known.name == found) {
-          dtype = known.dtype;
-        }
-      }
-      if (!dtype) {
-        json.fail("dtype F32, BF16, I32, I8 or U8 for " + json_quoted(name) + " instead of " +
-                  json_quoted(found));
-      }
-    } else if (key == "shape") {
-      entry.header.shape = read_numbers(json, SafetensorsView::kDimsMax);
-      has_shape = true;
-    } else if (key == "data_offsets") {
-      const std::vector<std::uint64_t> offsets = read_numbers(json, 2);
+  std::size_t found = 0;
+  for (const JsonValue::Member& member : members_of(value, where)) {
+    const std::string place = where + "." + shown_text(member.key);
+    if (member.key == "dtype") {
+      entry.header.dtype = read_dtype(member.value, place);
+    } else if (member.key == "shape") {
+      entry.header.shape = read_numbers(member.value, place, SafetensorsView::kDimsMax);
+    } else if (member.key == "data_offsets") {
+      const std::vector<std::uint64_t> offsets = read_numbers(member.value, place, 2);
       if (offsets.size() != 2) {
-        json.fail("two data_offsets before this");
+        refuse(place, "expected two numbers, found " + std::to_string(offsets.size()));
       }
       entry.begin = offsets[0];
       entry.end = offsets[1];
-      has_offsets = true;
     } else {
-      json.fail("only dtype, shape and data_offsets in " + json_quoted(name) + ", not " +
-                json_quoted(key));
+      refuse(place, "expected only dtype, shape and data_offsets");
     }
+    ++found;
   }
-  if (!dtype || !has_shape || !has_offsets) {
-    json.fail("dtype, shape and data_offsets in " + json_quoted(name) + " before this");
+  if (found != 3) {
+    refuse(where,
+           "expected dtype, shape and data_offsets, found " + std::to_string(found) + " of them");
   }
-  entry.header.dtype = *dtype;
   return entry;
 }
 
-/// The metadata is free text by the format's rule; it is checked and not kept.
-void skip_metadata(JsonReader& json) {
-  std::string key;
-  json.enter_object();
-  while (json.next_key(key)) {
-    (void)json.read_string();
-  }
-}
-
 std::vector<Entry> read_entries(std::string_view text, const std::string& source) {
-  JsonReader json(text, source + " header");
+  const std::string header = source + " header";
+  const JsonObject json = read_file_object(
+      text, header,
+      {.bytes = SafetensorsView::kHeaderBytesMax, .members = SafetensorsView::kTensorsMax});
   std::vector<Entry> entries;
-  std::string key;
-  json.enter_object();
-  while (json.next_key(key)) {
-    if (key == "__metadata__") {
-      skip_metadata(json);
-    } else {
-      entries.push_back(read_entry(json, key));
+  entries.reserve(json.size());
+  for (const auto& [name, place] : json.members()) {
+    const std::string where = header + ": " + shown_text(name);
+    const JsonValue value = file_member(json, name, header);
+    if (name != "__metadata__") {
+      entries.push_back(read_entry(value, name, where));
+      continue;
+    }
+    // Free text by the format's rule; it is checked and not kept.
+    for (const JsonValue::Member& member : members_of(value, where)) {
+      (void)text_of(member.value, where + "." + shown_text(member.key));
     }
   }
-  json.finish();
   return entries;
 }
 
@@ -210,11 +200,14 @@ const TensorView* SafetensorsView::find(std::string_view name) const {
 
 std::string safetensors_json(const std::vector<TensorHeader>& tensors,
                              std::string_view model_name) {
-  std::string json = R"({"__metadata__":{"format":"pt","model":)" + json_quoted(model_name) + "}";
+  std::string json = R"({"__metadata__":{"format":"pt","model":)";
+  write_json_string(model_name, json);
+  json += "}";
   std::uint64_t offset = 0;
   for (const TensorHeader& tensor : tensors) {
     json += ',';
-    json += json_quoted(tensor.name) + R"(:{"dtype":")";
+    write_json_string(tensor.name, json);
+    json += R"(:{"dtype":")";
     json += dtype_name(tensor.dtype);
     json += R"(","shape":[)";
     for (std::size_t i = 0; i < tensor.shape.size(); ++i) {

@@ -27,7 +27,9 @@ struct TensorView {
 /// A parsed file. The views point into the bytes it was made from.
 class SafetensorsView {
  public:
-  static constexpr std::size_t kHeaderBytesMax = 4U << 20;
+  // Room for every tensor of a model of many experts in one file, at 128 bytes a tensor.
+  static constexpr std::size_t kTensorsMax = 1U << 16;
+  static constexpr std::size_t kHeaderBytesMax = 8U << 20;
   static constexpr std::size_t kDimsMax = 4;
 
   /// Throws Error(kCorrupt), naming `source` and where it went wrong, unless the header is in

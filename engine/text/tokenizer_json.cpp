@@ -1,8 +1,24 @@
 #include "engine/text/tokenizer_json.h"
 
-#include "engine/files/json_reader.h"
-
 namespace spel::engine {
+namespace {
+
+/// Not by a library, whose choice of escapes is its own: SHA256SUMS lists the bytes of this file.
+std::string quoted(int code) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out = "\"";
+  if (code < 0x20 || code == 0x7F) {
+    out += "\\u00";
+    out += kHex[code / 16];
+    out += kHex[code % 16];
+  } else {
+    out += code == '"' || code == '\\' ? "\\" : "";
+    out += static_cast<char>(code);
+  }
+  return out + "\"";
+}
+
+}  // namespace
 
 std::string ascii_tokenizer_json() {
   // A word for each character, found by cutting the text into characters. There is no unknown
@@ -28,9 +44,8 @@ std::string ascii_tokenizer_json() {
 )";
   constexpr int kCodes = 128;
   for (int code = 0; code < kCodes; ++code) {
-    const char character = static_cast<char>(code);
-    out += "      " + json_quoted({&character, 1}) + ": " + std::to_string(code) +
-           (code + 1 < kCodes ? ",\n" : "\n");
+    out +=
+        "      " + quoted(code) + ": " + std::to_string(code) + (code + 1 < kCodes ? ",\n" : "\n");
   }
   out += "    }\n  }\n}\n";
   return out;

@@ -98,6 +98,111 @@ TEST(JsonReader, AMemberIsBuiltFromItsPlaceWhateverStandsAround) {
   EXPECT_EQ(object.find("absent"), nullptr);
 }
 
+/// What read_json() says of a text; empty if it accepts it.
+std::string problem_in(const std::string& text) {
+  try {
+    (void)read_json(text);
+  } catch (const JsonError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(JsonReader, AcceptsEveryFormOfValue) {
+  for (const char* text :
+       {"null", "true", "false", "0", "-0", "-12.50e+3", "1E9", "\"\"", "[]", "{}", " [ 1 , 2 ] ",
+        "\t{\n\"a\"\r: [{}, [[]]] , \"\" : \"b\" } ", R"("\"\\\/\b\f\n\r\t\u00e9\ud834\udd1e")"}) {
+    EXPECT_EQ(problem_in(text), "") << text;
+  }
+}
+
+TEST(JsonReader, DecodesStrings) {
+  EXPECT_EQ(read_json(R"("\"\\\/\b\f\n\r\t")").text(), "\"\\/\b\f\n\r\t");
+  EXPECT_EQ(read_json(R"("\u0041\u00e9\u5e33\ud834\udd1e")").text(),
+            "A\xC3\xA9\xE5\xB8\xB3\xF0\x9D\x84\x9E");
+  EXPECT_EQ(read_json("\"Zelda-\xC5\xBD\xE5\xB8\xB3\"").text(), "Zelda-\xC5\xBD\xE5\xB8\xB3");
+  EXPECT_EQ(read_json(R"("a\u0000b")").text(), std::string("a\0b", 3));
+}
+
+TEST(JsonReader, RefusesWhatIsNotJson) {
+  const std::string nul(1, '\0');
+  for (const std::string& text : {
+           std::string(),
+           std::string(" "),
+           std::string("nul"),
+           std::string("nulll"),
+           std::string("True"),
+           std::string("NaN"),
+           std::string("Infinity"),
+           std::string("+1"),
+           std::string("01"),
+           std::string("-"),
+           std::string("1."),
+           std::string(".5"),
+           std::string("1e"),
+           std::string("1e+"),
+           std::string("0x10"),
+           std::string("1 2"),
+           std::string("[1,]"),
+           std::string("[,1]"),
+           std::string("[1 2]"),
+           std::string("["),
+           std::string("[1"),
+           std::string("[1,"),
+           std::string("]"),
+           std::string("{"),
+           std::string("{\"a\"}"),
+           std::string("{\"a\":}"),
+           std::string("{\"a\":1,}"),
+           std::string("{a:1}"),
+           std::string("{'a':1}"),
+           std::string("{1:2}"),
+           std::string("{\"a\":1 \"b\":2}"),
+           std::string("{\"a\":1}}"),
+           std::string("[1}"),
+           std::string("// no\n1"),
+           std::string("/**/1"),
+           std::string("\""),
+           std::string("\"a"),
+           std::string("\"\\\""),
+           std::string("\"\\x41\""),
+           std::string("\"\\u12\""),
+           std::string("\"\\u12g4\""),
+           std::string("\"a\nb\""),
+           "\"a" + nul + "b\"",
+           "1" + nul,
+           nul,
+           "\"\\" + nul + "\"",
+       }) {
+    EXPECT_NE(problem_in(text), "") << text;
+  }
+}
+
+TEST(JsonReader, RefusesBadUtf8) {
+  for (const char* bytes :
+       {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2\x41", "\xE0\x80\x80", "\xE0\x9F\xBF",
+        "\xED\xA0\x80", "\xED\xBF\xBF", "\xE2\x82", "\xF0\x80\x80\x80", "\xF0\x8F\xBF\xBF",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "\xFE", "\xF0\x9D\x84"}) {
+    const std::string open = std::string("\"").append(bytes);
+    EXPECT_NE(problem_in(std::string(open).append("\"")).find("UTF-8"), std::string::npos);
+    EXPECT_NE(problem_in(open), "");
+  }
+}
+
+TEST(JsonReader, RefusesLoneSurrogates) {
+  for (const char* text : {R"("\ud800")", R"("\udc00")", R"("\ud800\ud800")", R"("\ud800x")",
+                           R"("\udbff\n")", R"("\ud800\u0041")"}) {
+    EXPECT_NE(problem_in(text).find("surrogate"), std::string::npos) << text;
+  }
+}
+
+TEST(JsonReader, RefusesRepeatedKeysHoweverTheyAreWritten) {
+  EXPECT_NE(problem_in(R"({"a":1,"a":2})").find("twice"), std::string::npos);
+  EXPECT_NE(problem_in(R"({"a":1,"\u0061":2})").find("twice"), std::string::npos);
+  EXPECT_NE(problem_in(R"([{"x":{"a":1,"b":2,"a":3}}])").find("twice"), std::string::npos);
+  EXPECT_EQ(problem_in(R"([{"a":1},{"a":{"a":2}}])"), "");
+}
+
 TEST(JsonReader, SaysWhatIsWrong) {
   EXPECT_EQ(fault_of("{"), Fault::kSyntax);
   EXPECT_EQ(fault_of("[]"), Fault::kNotObject);

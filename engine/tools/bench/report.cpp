@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 
-#include "engine/files/json_reader.h"
+#include "config/json/value.h"
 
 namespace spel::engine::tools {
 namespace {
@@ -76,14 +76,19 @@ void Report::figure(const Figure& figure) {
   if (!json_) {
     return;
   }
+  const auto quoted = [](const std::string& text) {
+    std::string out;
+    write_json_string(text, out);
+    return out;
+  };
   std::ostream& out = streams_.out;
-  out << "{\"figure\": " << json_quoted(figure.name)
+  out << "{\"figure\": " << quoted(figure.name)
       << ", \"value\": " << json_number(figure.value.median)
-      << ", \"unit\": " << json_quoted(figure.unit) << ", \"n\": " << figure.value.runs
+      << ", \"unit\": " << quoted(figure.unit) << ", \"n\": " << figure.value.runs
       << ", \"low\": " << json_number(figure.value.low)
       << ", \"high\": " << json_number(figure.value.high);
   for (const auto& [key, value] : figure.fields) {
-    out << ", " << json_quoted(key) << ": " << json_quoted(value);
+    out << ", " << quoted(key) << ": " << quoted(value);
   }
   out << "}\n" << std::flush;
 }

@@ -12,6 +12,7 @@
 #include "engine/document/model_directory.h"
 #include "engine/document/random_source.h"
 #include "engine/document/spelw.h"
+#include "engine/files/safetensors.h"
 #include "engine/model/weights.h"
 #include "engine/tools/tool.h"
 #include "model_fixtures.h"
@@ -356,7 +357,7 @@ TEST_F(HostileFiles, SmallFilesThatDescribeHugeModelsCostNoMemory) {
   EXPECT_NE(problem_in(directory_), "");
   // A header of the largest size allowed, all keys.
   std::string header = "{";
-  while (header.size() < (4U << 20) - 64) {
+  while (header.size() < SafetensorsView::kHeaderBytesMax - 64) {
     header += "\"" + std::to_string(header.size()) + "\":0,";
   }
   const std::uint64_t size = header.size();
@@ -369,7 +370,9 @@ TEST_F(HostileFiles, SmallFilesThatDescribeHugeModelsCostNoMemory) {
 #else
   constexpr long kShadows = 1;
 #endif
-  constexpr long kAllowedKib = 16 * 1024 + 3 * 4096;  // The test's own copies of that file, too.
+  constexpr long kAllowedKib =
+      16 * 1024 + 3 * static_cast<long>(SafetensorsView::kHeaderBytesMax /
+                                        1024);  // The test's own copies of that file, too.
   EXPECT_LE(peak_kib() - before, kShadows * kAllowedKib);
 }
 

@@ -139,11 +139,36 @@ TEST(Safetensors, RefusesMalformedEntries) {
   EXPECT_NE(problem_with("", 0), "");
 }
 
+TEST(Safetensors, TakesTheTensorsOfALargeCheckpointAndNotAnyNumber) {
+  const auto header = [](std::size_t tensors) {
+    std::string json = "{";
+    for (std::size_t i = 0; i < tensors; ++i) {
+      json += (i > 0 ? "," : "") + ("\"t" + std::to_string(i)) +
+              R"(":{"dtype":"BF16","shape":[0,4096],"data_offsets":[0,0]})";
+    }
+    return json + "}";
+  };
+  EXPECT_EQ(problem_with(header(SafetensorsView::kTensorsMax), 0), "");
+  EXPECT_NE(problem_with(header(SafetensorsView::kTensorsMax + 1), 0).find("65536"),
+            std::string::npos);
+}
+
+TEST(Safetensors, SaysWhichTensorsWhichKeyWasWhatInsteadOfWhat) {
+  EXPECT_EQ(problem_with(R"({"t":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})", 8),
+            R"(f header: "t"."dtype" is "F64"; expected F32, BF16, I32, I8 or U8)");
+  EXPECT_EQ(problem_with(R"({"t":{"dtype":"F32","shape":[1,-2],"data_offsets":[0,8]}})", 8),
+            R"(f header: "t"."shape" is -2; expected a whole number from 0 to )"
+            "18446744073709551615");
+  const std::string syntax = problem_with(R"({"t":{"dtype":x}})", 8);
+  EXPECT_TRUE(syntax.starts_with("f header: at byte 15: ")) << syntax;
+  EXPECT_TRUE(syntax.ends_with(R"((key "t"))")) << syntax;
+}
+
 TEST(Safetensors, RefusesTheSameNameTwice) {
   EXPECT_NE(problem_with(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                          R"("t":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
                          2)
-                .find("repeated"),
+                .find("twice"),
             std::string::npos);
 }
 

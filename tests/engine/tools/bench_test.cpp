@@ -2,10 +2,9 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
-#include <set>
 #include <sstream>
 
-#include "engine/files/json_reader.h"
+#include "config/json/reader.h"
 #include "tests/engine/model/model_fixtures.h"
 #include "tests/engine/tools/run_tool.h"
 
@@ -32,21 +31,10 @@ std::map<std::string, std::string> figures_of(const std::string& out) {
   std::map<std::string, std::string> figures;
   std::istringstream lines(out);
   for (std::string line; std::getline(lines, line);) {
-    JsonReader json(line, "bench");
-    std::set<std::string> keys;
-    std::string name;
-    json.enter_object();
-    for (std::string key; json.next_key(key);) {
-      keys.insert(key);
-      if (key == "figure") {
-        name = json.read_string();
-      } else {
-        json.skip_value();
-      }
-    }
-    json.finish();
+    JsonObject object(line, {});
+    const std::string name = object.contains("figure") ? object.find("figure")->text() : "";
     for (const char* required : {"figure", "value", "unit", "n"}) {
-      EXPECT_TRUE(keys.contains(required)) << line;
+      EXPECT_TRUE(object.contains(required)) << line;
     }
     EXPECT_TRUE(figures.emplace(name, line).second) << "twice: " << name;
   }
