@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <ostream>
 #include <set>
 #include <sstream>
@@ -11,8 +9,8 @@
 #include "config/base/limits.h"
 #include "engine/document/random_source.h"
 #include "engine/tools/bench/bench_context.h"
+#include "engine/tools/command_line.h"
 #include "engine/tools/model_rig.h"
-#include "engine/tools/options.h"
 #include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
 
@@ -71,16 +69,6 @@ std::set<std::string> selected_parts(const Options& options) {
   return parts;
 }
 
-float parse_temperature(const std::string& text) {
-  float value = 0.0F;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);
-  if (error != std::errc() || end != last || !std::isfinite(value) || value < 0.0F) {
-    refuse("--temperature is \"" + text + "\"; expected a finite number, 0 or above");
-  }
-  return value;
-}
-
 BenchOptions bench_options(const Options& options) {
   constexpr std::uint64_t kRunsMax = 1000;
   BenchOptions bench;
@@ -92,15 +80,12 @@ BenchOptions bench_options(const Options& options) {
     bench.read_bytes = std::size_t{1} << 28;
   }
   if (const std::optional<std::string> runs = options.value("runs")) {
-    bench.runs = parse_unsigned("--runs", *runs, kRunsMax);
-    if (bench.runs == 0) {
-      refuse("--runs is \"0\"; expected 1 to " + std::to_string(kRunsMax));
-    }
+    bench.runs = parse_between("--runs", *runs, 1, kRunsMax);
   }
   bench.k = bench_k_from_environment();
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   bench.draft_threads = draft_threads_from_environment(std::min<std::size_t>(2, cores));
-  bench.temperature = parse_temperature(options.value("temperature").value_or("0"));
+  bench.temperature = temperature_of(options);
   bench.prompts_file = options.value("prompts");
   return bench;
 }
@@ -192,23 +177,11 @@ int bench(const Options& options, ToolStreams streams) {
 }  // namespace
 
 int bench_main(std::span<const std::string> args, ToolStreams streams) {
-  try {
-    const Options options(args, {{"model", "config", "only", "prompts", "temperature", "runs"},
-                                 {"quick", "json", "help"},
-                                 0});
-    if (options.has("help")) {
-      streams.out << kUsage;
-      return kToolOk;
-    }
-    check_environment();
-    return bench(options, streams);
-  } catch (const Error& error) {
-    streams.err << "bench: " << error.what() << "\n";
-    return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;
-  } catch (const std::exception& error) {
-    streams.err << "bench: " << error.what() << "\n";
-    return kToolFailed;
-  }
+  return run_subcommand(
+      {"bench",
+       kUsage,
+       {{"model", "config", "only", "prompts", "temperature", "runs"}, {"quick", "json"}, 0}},
+      args, streams, [&](const Options& options) { return bench(options, streams); });
 }
 
 }  // namespace spel::engine::tools

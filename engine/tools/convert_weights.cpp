@@ -7,9 +7,9 @@
 #include "engine/assembled_model.h"
 #include "engine/document/convert.h"
 #include "engine/document/random_source.h"
+#include "engine/tools/command_line.h"
 #include "engine/tools/environment.h"
 #include "engine/tools/golden_run.h"
-#include "engine/tools/options.h"
 #include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
 
@@ -125,23 +125,12 @@ void convert(const Options& options, ToolStreams streams) {
 }  // namespace
 
 int convert_weights_main(std::span<const std::string> args, ToolStreams streams) {
-  try {
-    const Options options(
-        args, {{"to", "seed", "config"}, {"random", "golden", "bare", "force", "help"}, 2});
-    if (options.has("help")) {
-      streams.out << kUsage;
-      return kToolOk;
-    }
-    check_environment();
-    convert(options, streams);
-    return kToolOk;
-  } catch (const Error& error) {
-    streams.err << "convert: " << error.what() << "\n";
-    return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;
-  } catch (const std::exception& error) {
-    streams.err << "convert: " << error.what() << "\n";
-    return kToolFailed;
-  }
+  return run_subcommand(
+      {"convert", kUsage, {{"to", "seed", "config"}, {"random", "golden", "bare", "force"}, 2}},
+      args, streams, [&](const Options& options) {
+        convert(options, streams);
+        return kToolOk;
+      });
 }
 
 }  // namespace spel::engine::tools

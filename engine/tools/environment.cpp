@@ -7,7 +7,7 @@
 
 #include "config/base/error.h"
 #include "config/base/limits.h"
-#include "engine/tools/options.h"
+#include "engine/tools/command_line.h"
 #include "engine/tools/shape.h"
 
 namespace spel::engine::tools {

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <iomanip>
 #include <limits>
 #include <ostream>
@@ -8,9 +6,9 @@
 
 #include "config/base/error.h"
 #include "config/base/limits.h"
+#include "engine/tools/command_line.h"
 #include "engine/tools/engine_run.h"
 #include "engine/tools/model_rig.h"
-#include "engine/tools/options.h"
 #include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
 
@@ -35,16 +33,6 @@ constexpr const char* kUsage =
   throw Error(ErrorCode::kInvalidArgument, message);
 }
 
-float parse_temperature(const std::string& text) {
-  float value = 0.0F;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);
-  if (error != std::errc() || end != last || !std::isfinite(value) || value < 0.0F) {
-    refuse("--temperature is \"" + text + "\"; expected a finite number, 0 or above");
-  }
-  return value;
-}
-
 GovernorKind parse_governor_option(const std::string& text) {
   const std::optional<GovernorKind> kind = parse_governor(text);
   if (!kind) {
@@ -66,7 +54,7 @@ GenerationRequest request_from(const Options& options) {
   GenerationRequest request;
   request.max_tokens =
       parse_unsigned("--max-tokens", options.value("max-tokens").value_or("128"), kMaxTokens);
-  request.sampling.temperature = parse_temperature(options.value("temperature").value_or("0"));
+  request.sampling.temperature = temperature_of(options);
   request.sampling.seed = parse_unsigned("--seed", options.value("seed").value_or("0"),
                                          std::numeric_limits<std::uint64_t>::max());
   request.speculation.k = parse_unsigned(
@@ -145,8 +133,7 @@ void print_receipt(const FinishEvent& finish, bool whole, std::ostream& err) {
 int generate(const Options& options, ToolStreams streams) {
   const std::optional<std::string> prompt = options.value("prompt");
   if (!prompt || prompt->empty()) {
-    streams.err << "generate: expected --prompt TEXT\n" << kUsage;
-    return kToolBadUsage;
+    throw UsageError("expected --prompt TEXT");
   }
   GenerationRequest request = request_from(options);
   const WeightsDtype dtype = parse_dtype(options.value("weights-dtype").value_or("bf16"));
@@ -177,24 +164,14 @@ int generate(const Options& options, ToolStreams streams) {
 }  // namespace
 
 int generate_main(std::span<const std::string> args, ToolStreams streams) {
-  try {
-    const Options options(args, {{"model", "prompt", "max-tokens", "temperature", "seed", "k",
-                                  "governor", "stop", "weights-dtype"},
-                                 {"stats", "help"},
-                                 0});
-    if (options.has("help")) {
-      streams.out << kUsage;
-      return kToolOk;
-    }
-    check_environment();
-    return generate(options, streams);
-  } catch (const Error& error) {
-    streams.err << "generate: " << error.what() << "\n";
-    return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;
-  } catch (const std::exception& error) {
-    streams.err << "generate: " << error.what() << "\n";
-    return kToolFailed;
-  }
+  return run_subcommand({"generate",
+                         kUsage,
+                         {{"model", "prompt", "max-tokens", "temperature", "seed", "k", "governor",
+                           "stop", "weights-dtype"},
+                          {"stats"},
+                          0}},
+                        args, streams,
+                        [&](const Options& options) { return generate(options, streams); });
 }
 
 }  // namespace spel::engine::tools

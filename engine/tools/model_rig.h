@@ -14,8 +14,8 @@
 #include "engine/document/model_source.h"
 #include "engine/model/weights.h"
 #include "engine/text/tokenizer.h"
+#include "engine/tools/command_line.h"
 #include "engine/tools/environment.h"
-#include "engine/tools/options.h"
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
 

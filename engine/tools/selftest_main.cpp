@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "config/base/error.h"
+#include "engine/tools/command_line.h"
 #include "engine/tools/model_rig.h"
-#include "engine/tools/options.h"
 #include "engine/tools/selftest/suites.h"
 #include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
@@ -30,12 +30,7 @@ constexpr const char* kUsage =
 constexpr std::uint32_t kContextMin = 8;
 
 int parse_suite(const std::string& what, const std::string& text) {
-  const auto number = static_cast<int>(parse_unsigned(what, text, all_suites().size()));
-  if (number == 0) {
-    throw Error(ErrorCode::kInvalidArgument, what + " is \"0\"; the suites are numbered 1 to " +
-                                                 std::to_string(all_suites().size()));
-  }
-  return number;
+  return static_cast<int>(parse_between(what, text, 1, all_suites().size()));
 }
 
 std::set<int> selected_suites(const Options& options) {
@@ -107,21 +102,9 @@ int selftest_main(std::span<const std::string> args, ToolStreams streams) {
 }
 
 int run_selftest(std::span<const std::string> args, ToolStreams streams, NoteBankSuite notebank) {
-  try {
-    const Options options(args, {{"model", "config", "only", "break"}, {"random", "help"}, 0});
-    if (options.has("help")) {
-      streams.out << kUsage;
-      return kToolOk;
-    }
-    check_environment();
-    return selftest(options, notebank, streams.out);
-  } catch (const Error& error) {
-    streams.err << "selftest: " << error.what() << "\n";
-    return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;
-  } catch (const std::exception& error) {
-    streams.err << "selftest: " << error.what() << "\n";
-    return kToolFailed;
-  }
+  return run_subcommand(
+      {"selftest", kUsage, {{"model", "config", "only", "break"}, {"random"}, 0}}, args, streams,
+      [&](const Options& options) { return selftest(options, notebank, streams.out); });
 }
 
 }  // namespace spel::engine::tools

@@ -7,8 +7,8 @@
 
 #include "config/base/error.h"
 #include "config/base/limits.h"
+#include "engine/tools/command_line.h"
 #include "engine/tools/environment.h"
-#include "engine/tools/options.h"
 
 namespace spel::engine::tools {
 namespace {

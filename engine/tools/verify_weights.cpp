@@ -9,9 +9,9 @@
 #include "config/base/error.h"
 #include "engine/assembled_model.h"
 #include "engine/document/golden.h"
+#include "engine/tools/command_line.h"
 #include "engine/tools/golden_run.h"
 #include "engine/tools/model_rig.h"
-#include "engine/tools/options.h"
 #include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
 
@@ -110,28 +110,17 @@ int verify(const Options& options, const std::filesystem::path& path, std::ostre
 }  // namespace
 
 int verify_weights_main(std::span<const std::string> args, ToolStreams streams) {
-  try {
-    const Options options(args, {{"config"}, {"no-golden", "help"}, 1});
-    if (options.has("help")) {
-      streams.out << kUsage;
-      return kToolOk;
-    }
-    check_environment();
-    const auto path = options.positional().empty()
-                          ? find_model(options)
-                          : std::optional<std::filesystem::path>(options.positional().front());
-    if (!path) {
-      streams.err << "verify-weights: no shipped model is here; give the path of one\n" << kUsage;
-      return kToolBadUsage;
-    }
-    return verify(options, *path, streams.out);
-  } catch (const Error& error) {
-    streams.err << "verify-weights: " << error.what() << "\n";
-    return error.code() == ErrorCode::kInvalidArgument ? kToolBadUsage : kToolFailed;
-  } catch (const std::exception& error) {
-    streams.err << "verify-weights: " << error.what() << "\n";
-    return kToolFailed;
-  }
+  return run_subcommand(
+      {"verify-weights", kUsage, {{"config"}, {"no-golden"}, 1}}, args, streams,
+      [&](const Options& options) {
+        const auto path = options.positional().empty()
+                              ? find_model(options)
+                              : std::optional<std::filesystem::path>(options.positional().front());
+        if (!path) {
+          throw UsageError("no shipped model is here; give the path of one");
+        }
+        return verify(options, *path, streams.out);
+      });
 }
 
 }  // namespace spel::engine::tools

@@ -48,18 +48,11 @@ void show_decoding(const engine::tools::ModelRig& rig, const engine::Tokenizer& 
       << stats.proposed << " proposals accepted in " << stats.rounds << " rounds)\n";
 }
 
-int run(std::span<const std::string> args, ToolStreams streams) {
-  const Options options(args, {{"model"}, {"help"}, 0});
-  if (options.has("help")) {
-    streams.out << kUsage;
-    return engine::tools::kToolOk;
-  }
-  engine::tools::check_environment();
+int run(const Options& options, std::ostream& out) {
   const auto path = engine::tools::find_model(options);
   if (!path) {
     throw Error(ErrorCode::kInvalidArgument, "no model: give --model PATH");
   }
-  std::ostream& out = streams.out;
   out << "loading " << path->string() << std::endl;
   const auto [weights, tokenizer, config] =
       engine::assemble_model(*path, engine::WeightsDtype::kBf16);
@@ -116,16 +109,9 @@ int run(std::span<const std::string> args, ToolStreams streams) {
 }  // namespace
 
 int demo_main(std::span<const std::string> args, ToolStreams streams) {
-  try {
-    return run(args, streams);
-  } catch (const Error& error) {
-    streams.err << "spel demo: " << error.what() << "\n";
-    return error.code() == ErrorCode::kInvalidArgument ? engine::tools::kToolBadUsage
-                                                       : engine::tools::kToolFailed;
-  } catch (const std::exception& error) {
-    streams.err << "spel demo: " << error.what() << "\n";
-  }
-  return engine::tools::kToolFailed;
+  return engine::tools::run_subcommand(
+      {"spel demo", kUsage, {{"model"}, {}, 0}}, args, streams,
+      [&](const Options& options) { return run(options, streams.out); });
 }
 
 }  // namespace spel::server::tools

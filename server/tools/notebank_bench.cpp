@@ -20,7 +20,6 @@ namespace spel::server::tools {
 namespace {
 
 using engine::tools::Options;
-using engine::tools::ToolStreams;
 
 constexpr std::uint64_t kSeed = 20;
 constexpr const char* kBank = "bench";
@@ -188,17 +187,12 @@ void print_json(const Figures& figures, const SearchFigures& search, std::ostrea
 
 }  // namespace
 
-int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
-  const Options options(args, {{"model", "characters", "facts", "digits", "questions", "score",
-                                "search-notes", "threads", "sentences"},
-                               {"json"},
-                               0});
+int notebank_bench(const Options& options, std::ostream& out) {
   const auto number = [&](const char* name, std::uint64_t fallback, std::uint64_t max) {
     const auto text = options.value(name);
     return static_cast<std::size_t>(
         text ? engine::tools::parse_unsigned(std::string("--") + name, *text, max) : fallback);
   };
-  engine::tools::check_environment();
   const auto path = engine::tools::find_model(options);
   if (!path) {
     throw Error(ErrorCode::kInvalidArgument, "no model: give --model PATH");
@@ -216,7 +210,7 @@ int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
   LocalMemory memory(rig, *tokenizer, bank);
   if (sentences > 0) {
     print_sentences(measure_sentences(memory, bank, sentences), sentences, options.has("json"),
-                    streams.out);
+                    out);
     return engine::tools::kToolOk;
   }
   memory::WriterOptions writer;
@@ -226,9 +220,9 @@ int notebank_bench(std::span<const std::string> args, ToolStreams streams) {
   const SearchFigures search =
       measure_search(number("search-notes", kSearchNotesMax, kSearchNotesMax));
   if (options.has("json")) {
-    print_json(figures, search, streams.out);
+    print_json(figures, search, out);
   } else {
-    print(figures, search, streams.out);
+    print(figures, search, out);
   }
   return engine::tools::kToolOk;
 }

@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "config/base/error.h"
-#include "engine/tools/options.h"
+#include "engine/tools/command_line.h"
 #include "memory/store.h"
 #include "server/tools/notebank_files.h"
 #include "server/tools/tools.h"
@@ -80,12 +80,7 @@ void remove(Store& store, const std::vector<std::string>& arguments, std::ostrea
   out << "note " << id << " of bank " << name << " deleted\n";
 }
 
-int run(std::span<const std::string> args, ToolStreams streams) {
-  const Options options(args, {{"data-dir"}, {"help"}, 3});
-  if (options.has("help")) {
-    streams.out << kUsage;
-    return engine::tools::kToolOk;
-  }
+int run(const Options& options, ToolStreams streams) {
   const std::vector<std::string>& words = options.positional();
   // How many words each command takes.
   const std::map<std::string, std::pair<std::size_t, std::size_t>> commands{{"list", {1, 1}},
@@ -96,8 +91,7 @@ int run(std::span<const std::string> args, ToolStreams streams) {
   const auto command = words.empty() ? commands.end() : commands.find(words[0]);
   if (command == commands.end() || words.size() < command->second.first ||
       words.size() > command->second.second) {
-    streams.err << kUsage;
-    return engine::tools::kToolBadUsage;
+    throw engine::tools::UsageError();
   }
   if (!options.value("data-dir")) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -139,19 +133,20 @@ int bench_main(std::span<const std::string> args, ToolStreams streams) {
 }
 
 int notebank_main(std::span<const std::string> args, ToolStreams streams) {
-  try {
-    if (!args.empty() && args.front() == "bench") {
-      return notebank_bench(args.subspan(1), streams);
-    }
-    return run(args, streams);
-  } catch (const Error& error) {
-    streams.err << "spel notebank: " << error.what() << "\n";
-    return error.code() == ErrorCode::kInvalidArgument ? engine::tools::kToolBadUsage
-                                                       : engine::tools::kToolFailed;
-  } catch (const std::exception& error) {
-    streams.err << "spel notebank: " << error.what() << "\n";
+  if (!args.empty() && args.front() == "bench") {
+    return engine::tools::run_subcommand({"spel notebank",
+                                          kUsage,
+                                          {{"model", "characters", "facts", "digits", "questions",
+                                            "score", "search-notes", "threads", "sentences"},
+                                           {"json"},
+                                           0}},
+                                         args.subspan(1), streams, [&](const Options& options) {
+                                           return notebank_bench(options, streams.out);
+                                         });
   }
-  return engine::tools::kToolFailed;
+  return engine::tools::run_subcommand(
+      {"spel notebank", kUsage, {{"data-dir"}, {}, 3}, false}, args, streams,
+      [&](const Options& options) { return run(options, streams); });
 }
 
 }  // namespace spel::server::tools

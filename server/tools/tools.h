@@ -1,10 +1,11 @@
 // The subcommands that need engine and memory together, or the note store alone.
 #pragma once
 
+#include <iosfwd>
 #include <span>
 #include <string>
 
-#include "engine/tools/tool.h"
+#include "engine/tools/command_line.h"
 
 namespace spel::server::tools {
 
@@ -23,7 +24,6 @@ namespace spel::server::tools {
 [[nodiscard]] int bench_main(std::span<const std::string> args, engine::tools::ToolStreams streams);
 
 /// `spel notebank bench`: see notebank_main.
-[[nodiscard]] int notebank_bench(std::span<const std::string> args,
-                                 engine::tools::ToolStreams streams);
+[[nodiscard]] int notebank_bench(const engine::tools::Options& options, std::ostream& out);
 
 }  // namespace spel::server::tools

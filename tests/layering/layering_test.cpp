@@ -26,7 +26,7 @@ const std::map<std::string, Module>& modules() {
       {"config/base", {{"config/base/"}, {}}},
       {"config/json", {{"config/json/", "config/base/"}, {"nlohmann/"}}},
       {"kernels", {{"kernels/", "config/base/"}, {"cblas.h"}}},
-      {"engine", {{"engine/", "kernels/", "config/json/", "config/base/"}, {"openssl/"}}},
+      {"engine", {{"engine/", "kernels/", "config/json/", "config/base/"}, {"openssl/", "CLI/"}}},
       {"memory", {{"memory/", "kernels/", "config/base/"}, {"sqlite3.h"}}},
       {"proto", {{"proto/", "config/json/", "config/base/"}, {"nlohmann/"}}},
       {"config", {{"config/"}, {"nlohmann/", "CLI/"}}},
