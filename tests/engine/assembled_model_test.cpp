@@ -8,8 +8,8 @@
 #include "engine/document/convert.h"
 #include "engine/document/random_source.h"
 #include "engine/engine.h"
-#include "engine/scripted_model.h"
 #include "tests/engine/model/model_fixtures.h"
+#include "tests/engine/scripted_model.h"
 #include "tests/engine/support.h"
 
 namespace spel::engine {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "config/base/error.h"
-#include "engine/scripted_model.h"
+#include "tests/engine/scripted_model.h"
 #include "tests/engine/support.h"
 
 namespace spel::engine {

@@ -13,10 +13,10 @@
 #include "engine/engine.h"
 #include "engine/model/transformer.h"
 #include "engine/model/weights.h"
-#include "engine/scripted_model.h"
 #include "engine/speculate/drafter.h"
 #include "engine/text/tokenizer.h"
 #include "kernels/kernels.h"
+#include "tests/engine/scripted_model.h"
 
 namespace spel::engine::testing {
 

@@ -14,8 +14,8 @@
 
 #include "config/server_config.h"
 #include "engine/engine.h"
-#include "engine/scripted_model.h"
 #include "engine/text/tokenizer.h"
+#include "tests/engine/scripted_model.h"
 
 namespace spel::server {
 class App;

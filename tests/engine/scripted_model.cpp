@@ -1,4 +1,4 @@
-#include "engine/scripted_model.h"
+#include "tests/engine/scripted_model.h"
 
 #include <algorithm>
 #include <cassert>
