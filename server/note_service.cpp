@@ -101,7 +101,7 @@ Task<engine::Capture> NoteService::capture(const Executor& executor,
 
 Task<proto::NoteWriteResult> NoteService::write(const Executor& executor, std::string bank,
                                                 proto::NoteWriteRequest request,
-                                                OnProgress on_progress) {
+                                                OnProgress on_progress, NoteMaking making) {
   const auto begin = Clock::now();
   const std::vector<engine::TokenId> tokens = co_await offload(pool_, executor, [&] {
     bank_.check_bank(bank);
@@ -111,6 +111,7 @@ Task<proto::NoteWriteResult> NoteService::write(const Executor& executor, std::s
   });
   memory::WriterOptions options;
   options.notes_per_chunk = request.notes_per_chunk;
+  options.score = making.score;
   memory::Writer writer(bank_.projection(), options);
   proto::NoteWriteResult result;
   result.bank = bank;
@@ -127,10 +128,13 @@ Task<proto::NoteWriteResult> NoteService::write(const Executor& executor, std::s
     const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(at - context);
     window.tokens.assign(first, first + static_cast<std::ptrdiff_t>(context + count));
     window.keep = count;
+    const auto captured_from = Clock::now();
     const engine::Capture captured = co_await capture(executor, std::move(window));
+    counters_.capture_seconds.fetch_add(engine::seconds_between(captured_from, Clock::now()));
     const bool last = at + count == tokens.size();
     const bool save = last || at + count - unsaved_since >= kAtomicTokens;
     (void)co_await offload(pool_, executor, [&] {
+      const auto chosen_from = Clock::now();
       const std::size_t width = bank_.projection().shape().width();
       for (std::size_t t = 0; t < count; t += memory::kChunkTokens) {
         const std::size_t chunk = std::min(memory::kChunkTokens, count - t);
@@ -141,13 +145,14 @@ Task<proto::NoteWriteResult> NoteService::write(const Executor& executor, std::s
       if (last) {
         writer.finish(drafts);
       }
-      if (!save) {
-        return true;
+      if (save && making.passages) {
+        passages_from = memory::add_passages(
+            std::span(tokens).subspan(passages_from, at + count - passages_from), passages_from,
+            last, token_bytes, drafts);
       }
-      passages_from =
-          memory::add_passages(std::span(tokens).subspan(passages_from, at + count - passages_from),
-                               passages_from, last, token_bytes, drafts);
-      if (drafts.empty()) {
+      const auto stored_from = Clock::now();
+      counters_.choose_seconds.fetch_add(engine::seconds_between(chosen_from, stored_from));
+      if (!save || drafts.empty()) {
         return true;
       }
       for (memory::NoteDraft& draft : drafts) {
@@ -155,6 +160,7 @@ Task<proto::NoteWriteResult> NoteService::write(const Executor& executor, std::s
         draft.metadata = request.metadata;
       }
       const std::vector<memory::NoteId> ids = bank_.append(bank, drafts);
+      counters_.store_seconds.fetch_add(engine::seconds_between(stored_from, Clock::now()));
       for (std::size_t i = 0; i < ids.size() && result.notes.size() < proto::kNotesListedMax; ++i) {
         const memory::NoteDraft& draft = drafts[i];
         result.notes.push_back({ids[i], draft.text, draft.tokens, draft.start,
@@ -203,7 +209,11 @@ Task<std::vector<memory::Note>> NoteService::address(const Executor& executor, s
   }
   std::vector<memory::Note> notes = co_await offload(pool_, executor, [&] {
     try {
-      return bank_.address(bank, {captured.keys, captured.queries, text}, to_memory(ranker), top);
+      const auto searched_from = Clock::now();
+      auto found =
+          bank_.address(bank, {captured.keys, captured.queries, text}, to_memory(ranker), top);
+      counters_.search_seconds.fetch_add(engine::seconds_between(searched_from, Clock::now()));
+      return found;
     } catch (const Error& error) {
       throw proto::RequestError(to_api_error(error));
     }

@@ -27,6 +27,17 @@ struct NoteCounters {
   std::atomic<std::uint64_t> notes_written{0};
   std::atomic<double> write_seconds{0.0};
   std::atomic<double> address_seconds{0.0};
+  // What of those went where.
+  std::atomic<double> capture_seconds{0.0};  ///< Of writes: reading the text.
+  std::atomic<double> choose_seconds{0.0};
+  std::atomic<double> store_seconds{0.0};
+  std::atomic<double> search_seconds{0.0};  ///< Of addresses.
+};
+
+/// What a text becomes that no request can ask for; measurements do.
+struct NoteMaking {
+  memory::SpanScore score = memory::SpanScore::kWindow;
+  bool passages = true;  ///< Beside the notes the writer chooses.
 };
 
 /// Thread-safe. The coroutines run on the strand they are given; SQLite and the choice of spans run
@@ -50,7 +61,7 @@ class NoteService {
   /// Texts of up to kAtomicTokens are stored whole or not at all; longer ones part by part.
   [[nodiscard]] Task<proto::NoteWriteResult> write(const Executor& executor, std::string bank,
                                                    proto::NoteWriteRequest request,
-                                                   OnProgress on_progress);
+                                                   OnProgress on_progress, NoteMaking making = {});
 
   /// The notes `query` points at, best first.
   [[nodiscard]] Task<std::vector<memory::Note>> address(const Executor& executor, std::string bank,

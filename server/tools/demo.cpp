@@ -3,7 +3,6 @@
 #include <ostream>
 
 #include "config/base/error.h"
-#include "engine/tools/engine_run.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/shape.h"
 #include "server/tools/haystack.h"
@@ -27,25 +26,16 @@ void say(std::ostream& out, const char* what, const Expectation& expectation) {
       << ", probability " << expectation.probability << "\n";
 }
 
-void show_decoding(const engine::tools::ModelRig& rig, const engine::Tokenizer& tokenizer,
-                   const std::string& prompt, std::ostream& out) {
-  engine::EngineConfig config;
-  config.sequences = 1;
-  engine::tools::EngineRig engines(rig.weights, engine::tools::kernels_from_environment(), 1, 1, {},
-                                   config);
+void show_decoding(LocalMemory& memory, const std::string& prompt, std::ostream& out) {
   engine::GenerationRequest request;
-  request.prompt = tokenizer.encode(prompt);
+  request.prompt = memory.encode(prompt);
   request.max_tokens = 5;
   request.sampling.temperature = 0.0F;
   request.speculation.governor = engine::GovernorKind::kOff;
-  const engine::tools::Generated answer = engine::tools::run_request(engines.engine, request);
-  std::string text;
-  for (const engine::TokenId token : answer.tokens) {
-    text += tokenizer.bytes(token);
-  }
+  const engine::tools::Generated answer = memory.generate(std::move(request));
   const engine::GenerationStats& stats = answer.finish.stats;
-  out << "  decoded speculatively:  \"" << text << "\" (" << stats.accepted << " of "
-      << stats.proposed << " proposals accepted in " << stats.rounds << " rounds)\n";
+  out << "  decoded speculatively:  \"" << memory.text(answer.tokens) << "\" (" << stats.accepted
+      << " of " << stats.proposed << " proposals accepted in " << stats.rounds << " rounds)\n";
 }
 
 int run(const Options& options, std::ostream& out) {
@@ -57,24 +47,22 @@ int run(const Options& options, std::ostream& out) {
   const auto [weights, tokenizer, config] =
       engine::assemble_model(*path, engine::WeightsDtype::kBf16);
   engine::tools::require_shape(config, std::nullopt);
-  engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(), 1, 1, {});
-  const engine::CaptureShape shape = engine::CaptureObserver(weights->target.spec).shape();
-  memory::NoteBank bank({}, weights->sha256, {shape.channels, shape.head_dim});
-  LocalMemory memory(rig, *tokenizer, bank);
+  LocalMemory memory(weights, engine::tools::kernels_from_environment(), 1, weights->sha256);
+  engine::CausalModel& target = memory.target();
 
   const Haystack haystack = make_haystack(kCharacters, kFacts, 2, kSeed);
   out << "reading a text of " << kCharacters << " characters and writing its notes" << std::endl;
-  const auto written = memory.write(kBank, haystack.text, {});
+  const auto written = memory.write(kBank, haystack.text);
   out << "wrote " << kCharacters << " characters: " << written.notes << " notes, "
-      << bank.bank(kBank).bytes << " bytes; capture " << std::fixed << std::setprecision(3)
+      << memory.bank().bank(kBank).bytes << " bytes; capture " << std::fixed << std::setprecision(3)
       << written.capture_seconds << " s, choice " << written.choose_seconds << " s, store "
       << written.store_seconds << " s\n";
 
   // A live sequence: the retrieval branch must leave it as it was.
-  const auto live = rig.target->make_state();
-  const auto snapshot = rig.target->make_state();
-  const auto context = tokenizer->encode(haystack.text.substr(0, 256));
-  (void)engine::tools::feed(*rig.target, *live, context, 128);
+  const auto live = target.make_state();
+  const auto snapshot = target.make_state();
+  const auto context = memory.encode(haystack.text.substr(0, 256));
+  (void)engine::tools::feed(target, *live, context, 128);
   snapshot->copy_from(*live);
 
   for (const PlantedFact& fact : haystack.facts) {
@@ -82,10 +70,10 @@ int run(const Options& options, std::ostream& out) {
     out << "question " << query << " (planted: " << fact.value << " at " << fact.at << ")"
         << std::endl;
     // Branch: the query is read on the live state, which is then put back.
-    const auto read = tokenizer->encode(query);
-    (void)engine::tools::feed(*rig.target, *live, read, 128);
+    const auto read = memory.encode(query);
+    (void)engine::tools::feed(target, *live, read, 128);
     live->copy_from(*snapshot);
-    const auto notes = memory.address(kBank, query, memory::Ranker::kFused, 2);
+    const auto notes = memory.address(kBank, query, proto::Ranker::kFused, 2);
     std::string replayed;
     for (const memory::Note& note : notes) {
       out << "  note " << note.id << " at " << note.start << ", likeness " << note.score << ": \""
@@ -95,13 +83,13 @@ int run(const Options& options, std::ostream& out) {
     out << "  search took " << memory.search_seconds() * 1e3 << " ms\n";
     say(out, "value before replay:", memory.expect(query, fact.value));
     say(out, "value after replay:", memory.expect(replayed + query, fact.value));
-    show_decoding(rig, *tokenizer, replayed + query, out);
+    show_decoding(memory, replayed + query, out);
   }
 
   // The restored state and one that never branched go on with the same bits.
-  const auto next = tokenizer->encode("the ");
-  const bool same = engine::tools::feed(*rig.target, *live, next, 128) ==
-                    engine::tools::feed(*rig.target, *snapshot, next, 128);
+  const auto next = memory.encode("the ");
+  const bool same = engine::tools::feed(target, *live, next, 128) ==
+                    engine::tools::feed(target, *snapshot, next, 128);
   out << "the live sequence after all this: " << (same ? "same bits" : "DIFFERENT") << "\n";
   return same ? engine::tools::kToolOk : engine::tools::kToolFailed;
 }

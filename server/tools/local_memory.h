@@ -1,5 +1,5 @@
-// A model and its memory in one thread, without a server: what the demonstration and the benchmark
-// run.
+// The memory of a model as a server runs it, engine and note service, for callers that wait: what
+// the demonstration, the benchmark and the self-test measure.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/capture/capture_runner.h"
+#include "engine/tools/engine_run.h"
 #include "engine/tools/model_rig.h"
-#include "memory/note_bank.h"
-#include "memory/writer.h"
+#include "server/note_service.h"
 
 namespace spel::server::tools {
 
@@ -24,11 +23,12 @@ struct Expectation {
 
 class LocalMemory {
  public:
-  LocalMemory(engine::tools::ModelRig& rig, const engine::Tokenizer& tokenizer,
-              memory::NoteBank& bank);
+  using Tokens = std::vector<engine::TokenId>;
 
-  /// Whether a text's passages are stored beside the notes the writer chooses.
-  enum class Passages { kStored, kLeftOut };
+  /// The notes are kept in memory, in banks of the model `identity`.
+  LocalMemory(const std::shared_ptr<const engine::ModelWeights>& weights,
+              const kernels::Kernels& kernels, std::size_t target_threads,
+              const std::string& identity);
 
   struct Written {
     std::uint64_t notes = 0;
@@ -36,20 +36,20 @@ class LocalMemory {
     double choose_seconds = 0.0;
     double store_seconds = 0.0;
   };
-  Written write(const std::string& bank, std::span<const engine::TokenId> tokens,
-                const memory::WriterOptions& options, Passages passages = Passages::kStored);
-  Written write(const std::string& bank, std::string_view text,
-                const memory::WriterOptions& options, Passages passages = Passages::kStored) {
-    return write(bank, encode(text), options, passages);
-  }
+  Written write(const std::string& bank, std::string_view text, NoteMaking making = {});
 
-  /// Reads the query in a state of its own.
-  [[nodiscard]] std::vector<memory::Note> address(const std::string& bank,
-                                                  std::span<const engine::TokenId> query,
-                                                  memory::Ranker ranker, std::size_t top);
+  [[nodiscard]] std::vector<memory::Note> address(const std::string& bank, const Tokens& query,
+                                                  proto::Ranker ranker, std::size_t top);
   [[nodiscard]] std::vector<memory::Note> address(const std::string& bank, std::string_view query,
-                                                  memory::Ranker ranker, std::size_t top) {
+                                                  proto::Ranker ranker, std::size_t top) {
     return address(bank, encode(query), ranker, top);
+  }
+  /// Seconds the last address() spent on the search alone, capture apart.
+  [[nodiscard]] double search_seconds() const noexcept { return search_seconds_; }
+
+  /// The completion of `prompt` by the same engine.
+  [[nodiscard]] engine::tools::Generated generate(engine::GenerationRequest request) {
+    return engine::tools::run_request(served_.engine, std::move(request));
   }
 
   /// Of `expected` after `prompt`, from an empty state.
@@ -59,22 +59,21 @@ class LocalMemory {
     return expect(encode(prompt), encode(expected));
   }
 
-  /// Seconds the last address() spent on the search alone, capture apart.
-  [[nodiscard]] double search_seconds() const noexcept { return search_seconds_; }
-  [[nodiscard]] std::vector<engine::TokenId> encode(std::string_view text) const {
-    return tokenizer_.encode(text);
+  [[nodiscard]] Tokens encode(std::string_view text) const {
+    return served_.engine.tokenizer().encode(text);
   }
-  [[nodiscard]] std::string text(const std::vector<engine::TokenId>& tokens) const;
+  [[nodiscard]] std::string text(std::span<const engine::TokenId> tokens) const;
+  [[nodiscard]] memory::NoteBank& bank() noexcept { return notes_.bank(); }
+  /// The same target outside the engine, for states that are looked at.
+  [[nodiscard]] engine::HybridCausalModel& target() noexcept { return *models_.target; }
 
  private:
-  [[nodiscard]] engine::Capture capture(std::span<const engine::TokenId> tokens, std::size_t keep,
-                                        bool queries);
-
-  engine::HybridCausalModel& model_;
-  const engine::Tokenizer& tokenizer_;
-  memory::NoteBank& bank_;
-  engine::CaptureObserver observer_;
+  /// Runs the service's coroutines while somebody waits; outlives the threads that post to it.
+  net::io_context io_;
+  engine::tools::EngineRig served_;
+  engine::tools::ModelRig models_;
   std::unique_ptr<engine::SequenceState> state_;
+  NoteService notes_;
   double search_seconds_ = 0.0;
 };
 

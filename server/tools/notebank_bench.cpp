@@ -26,12 +26,12 @@ constexpr const char* kBank = "bench";
 constexpr std::size_t kTop = 2;
 constexpr std::size_t kDepth = 8;
 constexpr std::size_t kSearchNotesMax = 1'000'000;
-constexpr std::array<std::pair<const char*, memory::Ranker>, 5> kRankers{
-    {{"fused", memory::Ranker::kFused},
-     {"text", memory::Ranker::kText},
-     {"sum", memory::Ranker::kSum},
-     {"native", memory::Ranker::kNative},
-     {"votes", memory::Ranker::kVotes}}};
+constexpr std::array<std::pair<const char*, proto::Ranker>, 5> kRankers{
+    {{"fused", proto::Ranker::kFused},
+     {"text", proto::Ranker::kText},
+     {"sum", proto::Ranker::kSum},
+     {"native", proto::Ranker::kNative},
+     {"votes", proto::Ranker::kVotes}}};
 
 /// Shares of the questions asked.
 struct Recall {
@@ -79,10 +79,11 @@ void count_answer(const Expectation& expectation, double share, Answers& answers
   answers.probability += expectation.probability * share;
 }
 
-Figures measure(LocalMemory& memory, memory::NoteBank& bank, const Haystack& haystack,
-                std::size_t questions, const memory::WriterOptions& writer) {
+Figures measure(LocalMemory& memory, const Haystack& haystack, std::size_t questions,
+                NoteMaking making) {
   Figures figures;
-  figures.written = memory.write(kBank, haystack.text, writer);
+  memory::NoteBank& bank = memory.bank();
+  figures.written = memory.write(kBank, haystack.text, making);
   figures.notes = figures.written.notes;
   figures.bytes = bank.bank(kBank).bytes;
   std::vector<memory::Note> all;
@@ -203,20 +204,16 @@ int notebank_bench(const Options& options, std::ostream& out) {
   const auto [weights, tokenizer, config] =
       engine::assemble_model(*path, engine::WeightsDtype::kBf16);
   engine::tools::require_shape(config, std::nullopt);
-  engine::tools::ModelRig rig(weights, engine::tools::kernels_from_environment(),
-                              std::max<std::size_t>(number("threads", 1, 64), 1), 1, {});
-  const engine::CaptureShape shape = engine::CaptureObserver(weights->target.spec).shape();
-  memory::NoteBank bank({}, weights->sha256, {shape.channels, shape.head_dim});
-  LocalMemory memory(rig, *tokenizer, bank);
+  LocalMemory memory(weights, engine::tools::kernels_from_environment(),
+                     std::max<std::size_t>(number("threads", 1, 64), 1), weights->sha256);
   if (sentences > 0) {
-    print_sentences(measure_sentences(memory, bank, sentences), sentences, options.has("json"),
-                    out);
+    print_sentences(measure_sentences(memory, sentences), sentences, options.has("json"), out);
     return engine::tools::kToolOk;
   }
-  memory::WriterOptions writer;
-  writer.score = options.value("score").value_or("window") == "peak" ? memory::SpanScore::kPeak
+  NoteMaking making;
+  making.score = options.value("score").value_or("window") == "peak" ? memory::SpanScore::kPeak
                                                                      : memory::SpanScore::kWindow;
-  const Figures figures = measure(memory, bank, haystack, number("questions", 300, 1000), writer);
+  const Figures figures = measure(memory, haystack, number("questions", 300, 1000), making);
   const SearchFigures search =
       measure_search(number("search-notes", kSearchNotesMax, kSearchNotesMax));
   if (options.has("json")) {

@@ -68,49 +68,45 @@ void count_kv(const engine::ModelSpec& spec, Table& table) {
 
 Table measure(const SuiteContext& context, const Subject& subject, Checks& checks) {
   const engine::ModelSpec& spec = subject.weights->target.spec;
-  engine::ModelOptions options;
-  engine::tools::ModelRig rig(subject.weights, context.kernels, 1, 1, options);
-  const auto tokenizer = engine::tools::tokenizer_for(spec);
-  const engine::CaptureShape shape = engine::CaptureObserver(spec).shape();
-  memory::NoteBank bank({}, subject.name, {shape.channels, shape.head_dim});
-  LocalMemory memory(rig, *tokenizer, bank);
+  LocalMemory memory(subject.weights, context.kernels, 1, subject.name);
+  engine::CausalModel& target = memory.target();
   const auto encode = [&](const std::string& text) { return tokens_of(text, spec.vocab_size); };
 
   const Haystack haystack = make_haystack(kCharacters, kNeedles, 2, kSeed);
   const Tokens text = encode(haystack.text);
   Table table;
   // The document's notes alone, as its table has them.
-  table.written = memory.write(kBank, text, {}, LocalMemory::Passages::kLeftOut);
-  table.note_bytes = bank.bank(kBank).bytes;
+  table.written = memory.write(kBank, memory.text(text), {.passages = false});
+  table.note_bytes = memory.bank().bank(kBank).bytes;
   count_kv(spec, table);
 
   // A live sequence: the retrieval branch reads the query on it and puts it back.
-  const auto live = rig.target->make_state();
-  const auto untouched = rig.target->make_state();
-  const auto snapshot = rig.target->make_state();
-  (void)engine::tools::feed(*rig.target, *live, text, kPiece);
-  (void)engine::tools::feed(*rig.target, *untouched, text, kPiece);
+  const auto live = target.make_state();
+  const auto untouched = target.make_state();
+  const auto snapshot = target.make_state();
+  (void)engine::tools::feed(target, *live, text, kPiece);
+  (void)engine::tools::feed(target, *untouched, text, kPiece);
   snapshot->copy_from(*live);
   for (const PlantedFact& fact : haystack.facts) {
     const Tokens needle = encode(fact.text());
     for (memory::NoteId id = 1; id <= static_cast<memory::NoteId>(table.written.notes); ++id) {
-      if (holds(bank.note(kBank, id), needle)) {
+      if (holds(memory.bank().note(kBank, id), needle)) {
         ++table.contained;
         break;
       }
     }
     const Tokens query = encode(fact.query());
-    (void)engine::tools::feed(*rig.target, *live, query, kPiece);
+    (void)engine::tools::feed(target, *live, query, kPiece);
     live->copy_from(*snapshot);
-    const auto found = [&](memory::Ranker ranker) {
+    const auto found = [&](proto::Ranker ranker) {
       const auto notes = memory.address(kBank, query, ranker, kTop);
       return std::pair(notes,
                        std::any_of(notes.begin(), notes.end(),
                                    [&](const memory::Note& note) { return holds(note, needle); }));
     };
-    table.found_by_votes += found(memory::Ranker::kVotes).second ? 1 : 0;
-    table.found_by_default += found(memory::Ranker::kFused).second ? 1 : 0;
-    const auto [notes, hit] = found(memory::Ranker::kSum);
+    table.found_by_votes += found(proto::Ranker::kVotes).second ? 1 : 0;
+    table.found_by_default += found(proto::Ranker::kFused).second ? 1 : 0;
+    const auto [notes, hit] = found(proto::Ranker::kSum);
     table.found_by_sum += hit ? 1 : 0;
     table.address_ms = std::max(table.address_ms, memory.search_seconds() * 1e3);
     Tokens replayed;
@@ -125,8 +121,8 @@ Table measure(const SuiteContext& context, const Subject& subject, Checks& check
   }
   const Tokens next = encode("the ");
   checks.same_bits(subject.name + ": the live sequence after the retrieval branch",
-                   engine::tools::feed(*rig.target, *live, next, kPiece),
-                   engine::tools::feed(*rig.target, *untouched, next, kPiece));
+                   engine::tools::feed(target, *live, next, kPiece),
+                   engine::tools::feed(target, *untouched, next, kPiece));
   return table;
 }
 

@@ -98,8 +98,8 @@ void count(const std::vector<memory::Note>& notes, const Fact& fact, double shar
   }
 }
 
-SentenceFigures measure(LocalMemory& memory, memory::NoteBank& bank, const Form& form,
-                        const std::vector<Fact>& facts, bool one_text) {
+SentenceFigures measure(LocalMemory& memory, const Form& form, const std::vector<Fact>& facts,
+                        bool one_text) {
   constexpr const char* kBank = "sentences";
   SentenceFigures figures;
   figures.form = form.name;
@@ -109,31 +109,30 @@ SentenceFigures measure(LocalMemory& memory, memory::NoteBank& bank, const Form&
     if (one_text) {
       all += (all.empty() ? "" : form.joined_by) + fact.text();
     } else {
-      figures.notes += memory.write(kBank, fact.text(), {}).notes;
+      figures.notes += memory.write(kBank, fact.text()).notes;
     }
   }
   if (one_text) {
-    figures.notes = memory.write(kBank, all, {}).notes;
+    figures.notes = memory.write(kBank, all).notes;
   }
   figures.bytes_per_note =
-      static_cast<double>(bank.bank(kBank).bytes) / static_cast<double>(figures.notes);
+      static_cast<double>(memory.bank().bank(kBank).bytes) / static_cast<double>(figures.notes);
   const double share = 1.0 / static_cast<double>(facts.size());
   for (const Fact& fact : facts) {
-    const auto ask = [&](memory::Ranker ranker) {
+    const auto ask = [&](proto::Ranker ranker) {
       return memory.address(kBank, fact.before, ranker, 2);
     };
-    count(ask(memory::Ranker::kSum), fact, share, figures.sum);
-    count(ask(memory::Ranker::kText), fact, share, figures.text);
-    count(ask(memory::Ranker::kFused), fact, share, figures.fused);
+    count(ask(proto::Ranker::kSum), fact, share, figures.sum);
+    count(ask(proto::Ranker::kText), fact, share, figures.text);
+    count(ask(proto::Ranker::kFused), fact, share, figures.fused);
   }
-  bank.remove_bank(kBank);
+  memory.bank().remove_bank(kBank);
   return figures;
 }
 
 }  // namespace
 
-std::vector<SentenceFigures> measure_sentences(LocalMemory& memory, memory::NoteBank& bank,
-                                               std::size_t facts) {
+std::vector<SentenceFigures> measure_sentences(LocalMemory& memory, std::size_t facts) {
   std::vector<SentenceFigures> figures;
   for (const Form& form : kForms) {
     std::mt19937_64 random(kSeed);
@@ -142,7 +141,7 @@ std::vector<SentenceFigures> measure_sentences(LocalMemory& memory, memory::Note
       all.push_back(form.fact(i, std::to_string(100 + random() % 9900)));
     }
     for (const bool one_text : {false, true}) {
-      figures.push_back(measure(memory, bank, form, all, one_text));
+      figures.push_back(measure(memory, form, all, one_text));
     }
   }
   return figures;

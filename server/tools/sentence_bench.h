@@ -33,7 +33,6 @@ struct SentenceFigures {
 
 /// `facts` of each form, up to kSentencesMax, at the default notes a chunk.
 [[nodiscard]] std::vector<SentenceFigures> measure_sentences(LocalMemory& memory,
-                                                             memory::NoteBank& bank,
                                                              std::size_t facts);
 void print_sentences(const std::vector<SentenceFigures>& figures, std::size_t facts, bool json,
                      std::ostream& out);
