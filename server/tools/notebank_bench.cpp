@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <iomanip>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <random>
 #include <utility>
 
 #include "config/base/error.h"
+#include "config/json/value.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/shape.h"
 #include "server/tools/haystack.h"
@@ -154,12 +154,12 @@ void print(const Figures& figures, const SearchFigures& search, std::ostream& ou
 }
 
 void print_json(const Figures& figures, const SearchFigures& search, std::ostream& out) {
-  nlohmann::ordered_json json{{"notebank_notes", figures.notes},
-                              {"notebank_questions", figures.questions},
-                              {"notebank_contained", figures.contained},
-                              {"notebank_recall_at_1", figures.recalls[0].at_1},
-                              {"notebank_recall_at_2", figures.recalls[0].at_2},
-                              {"notebank_recall_at_8", figures.recalls[0].at_8}};
+  JsonValue json{{"notebank_notes", figures.notes},
+                 {"notebank_questions", figures.questions},
+                 {"notebank_contained", figures.contained},
+                 {"notebank_recall_at_1", figures.recalls[0].at_1},
+                 {"notebank_recall_at_2", figures.recalls[0].at_2},
+                 {"notebank_recall_at_8", figures.recalls[0].at_8}};
   for (std::size_t ranker = 1; ranker < kRankers.size(); ++ranker) {
     json[std::string("notebank_recall_at_2_") + kRankers[ranker].first] =
         figures.recalls[ranker].at_2;
@@ -183,7 +183,7 @@ void print_json(const Figures& figures, const SearchFigures& search, std::ostrea
     json["notebank_text_bytes_per_note_" + size.name] = size.text_bytes_per_note;
   }
   json["memory_read_gb_s"] = search.read_bytes_per_second / 1e9;
-  out << json << "\n";
+  out << dump_json(json) << "\n";
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <unordered_map>
 #include <utility>
 
 #include "config/base/error.h"
+#include "config/json/file_values.h"
 #include "engine/files/sha256.h"
 #include "memory/plausible.h"
 
@@ -16,67 +16,65 @@ namespace spel::server::tools {
 namespace {
 
 using memory::NoteDraft;
-using nlohmann::json;
 
 /// Notes in memory at once.
 constexpr std::size_t kBatch = 1024;
+/// Of a line of a file.
+constexpr std::size_t kLineBytesMax = 16U << 20;
+/// Of an array in it.
+constexpr std::size_t kNumbersMax = 1U << 20;
 
 /// Says what is wrong with a line, beginning with the field.
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kCorrupt, what); }
 
-const json& member(const json& line, const char* field) {
-  const auto found = line.is_object() ? line.find(field) : line.end();
-  if (found == line.end()) {
+/// A note has some thousand numbers, and a text and metadata beside them.
+JsonValue parse_line(const std::string& line) { return read_json(line, {.bytes = kLineBytesMax}); }
+
+const JsonValue& member(const JsonValue& line, const char* field) {
+  const JsonValue* found = line.find(field);
+  if (found == nullptr) {
     refuse(std::string(field) + ": is missing");
   }
   return *found;
 }
 
-/// A whole number no greater than `max`: what JSON spells otherwise is not rounded to fit.
-std::uint64_t whole(const json& value, const char* field, std::uint64_t max) {
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > max) {
-    refuse(std::string(field) + ": expected whole numbers from 0 to " + std::to_string(max) +
-           ", found " + value.dump());
-  }
-  return value.get<std::uint64_t>();
+std::uint64_t whole(const JsonValue& line, const char* field, std::uint64_t max) {
+  return whole_number(member(line, field), field, max);
 }
 
 template <typename T>
-std::vector<T> whole_numbers(const json& line, const char* field) {
-  const json& array = member(line, field);
-  if (!array.is_array()) {
-    refuse(std::string(field) + ": expected an array");
-  }
+std::vector<T> whole_numbers(const JsonValue& line, const char* field) {
+  const auto elements = elements_of(member(line, field), field, kNumbersMax);
   std::vector<T> values;
-  values.reserve(array.size());
-  for (const json& value : array) {
-    values.push_back(static_cast<T>(whole(value, field, std::numeric_limits<T>::max())));
+  values.reserve(elements.size());
+  for (const JsonValue& value : elements) {
+    values.push_back(static_cast<T>(whole_number(value, field, std::numeric_limits<T>::max())));
   }
   return values;
 }
 
-std::string text(const json& line, const char* field) {
-  const json& value = member(line, field);
-  if (!value.is_string()) {
-    refuse(std::string(field) + ": expected a text");
+bool is_json(const std::string& text) {
+  try {
+    (void)read_json(text);
+    return true;
+  } catch (const JsonError&) {
+    return false;
   }
-  return value.get<std::string>();
 }
 
-NoteDraft read_draft(const json& line) {
+NoteDraft read_draft(const JsonValue& line) {
   NoteDraft note;
-  note.start = whole(member(line, "start"), "start", std::numeric_limits<std::int64_t>::max());
-  const json& score = member(line, "score");
-  if (!score.is_number() ||
-      std::abs(score.get<double>()) > double{std::numeric_limits<float>::max()}) {
-    refuse("score: expected a number, found " + score.dump());
+  note.start = whole(line, "start", std::numeric_limits<std::int64_t>::max());
+  const JsonValue& score = member(line, "score");
+  if (std::abs(real_number(score, "score")) > double{std::numeric_limits<float>::max()}) {
+    refuse_value(score, "score", "a number a float can hold");
   }
   note.score = score.get<float>();
-  note.metadata = text(line, "metadata");
-  if (!json::accept(note.metadata)) {
+  note.metadata = text_of(member(line, "metadata"), "metadata");
+  if (!is_json(note.metadata)) {
     refuse("metadata: not JSON");
   }
-  note.text = text(line, "text");
+  note.text = text_of(member(line, "text"), "text");
   note.tokens = whole_numbers<memory::TokenId>(line, "tokens");
   note.coordinates = whole_numbers<std::uint16_t>(line, "coordinates");
   note.sketch = whole_numbers<std::uint16_t>(line, "sketch");
@@ -125,11 +123,10 @@ struct Head {
   std::size_t vocab = 0;
 };
 
-Head read_head(const json& line) {
+Head read_head(const JsonValue& line) {
   constexpr std::uint64_t kCountMax = 1U << 24U;
   // Exports of the first format did not name it.
-  const std::uint64_t format =
-      line.is_object() && line.contains("format") ? whole(line["format"], "format", kCountMax) : 1;
+  const std::uint64_t format = line.contains("format") ? whole(line, "format", kCountMax) : 1;
   if (format < memory::kBankFormatOldest || format > memory::kBankFormat) {
     refuse("format " + std::to_string(format) + " is not one this program reads (" +
            std::to_string(memory::kBankFormatOldest) + " to " +
@@ -137,10 +134,9 @@ Head read_head(const json& line) {
            "): its notes would not be found; write its texts again");
   }
   Head head;
-  head.model = text(line, "model");
-  head.shape = {whole(member(line, "channels"), "channels", kCountMax),
-                whole(member(line, "head_dim"), "head_dim", kCountMax)};
-  head.vocab = line.contains("vocab") ? whole(line["vocab"], "vocab", kCountMax) : 0;
+  head.model = text_of(member(line, "model"), "model");
+  head.shape = {whole(line, "channels", kCountMax), whole(line, "head_dim", kCountMax)};
+  head.vocab = line.contains("vocab") ? whole(line, "vocab", kCountMax) : 0;
   return head;
 }
 
@@ -148,23 +144,25 @@ Head read_head(const json& line) {
 
 std::vector<memory::NoteId> export_bank(memory::Store& store, const memory::BankInfo& bank,
                                         std::ostream& out) {
-  json head{{"bank", bank.name},
-            {"format", memory::kBankFormat},
-            {"model", bank.model},
-            {"channels", bank.shape.channels},
-            {"head_dim", bank.shape.head_dim}};
+  // Members by name: files of one bank compare byte for byte.
+  JsonValue head{{"bank", bank.name},
+                 {"channels", bank.shape.channels},
+                 {"format", memory::kBankFormat},
+                 {"head_dim", bank.shape.head_dim},
+                 {"model", bank.model}};
   if (bank.vocab > 0) {
     head["vocab"] = bank.vocab;
   }
-  out << head << "\n";
+  out << dump_json(head) << "\n";
   return store.visit_notes(bank.name, [&](const memory::Note& note, auto coordinates, auto sketch) {
-    out << json{{"start", note.start},
-                {"score", note.score},
+    out << dump_json(
+               {{"coordinates", std::vector<std::uint16_t>(coordinates.begin(), coordinates.end())},
                 {"metadata", note.metadata},
+                {"score", static_cast<double>(note.score)},
+                {"sketch", std::vector<std::uint16_t>(sketch.begin(), sketch.end())},
+                {"start", note.start},
                 {"text", note.text},
-                {"tokens", note.tokens},
-                {"coordinates", std::vector<std::uint16_t>(coordinates.begin(), coordinates.end())},
-                {"sketch", std::vector<std::uint16_t>(sketch.begin(), sketch.end())}}
+                {"tokens", note.tokens}})
         << "\n";
   });
 }
@@ -177,7 +175,7 @@ Imported import_bank(memory::Store& store, const std::string& name, const std::s
   }
   std::size_t number = 1;
   try {
-    Head head = read_head(json::parse(line));
+    Head head = read_head(parse_line(line));
     if (const auto known = store.find_bank(name); known && known->vocab > 0) {
       if (head.vocab > 0 && head.vocab != known->vocab) {
         refuse("vocab: " + std::to_string(head.vocab) + "; that of bank " + name + " is " +
@@ -191,7 +189,7 @@ Imported import_bank(memory::Store& store, const std::string& name, const std::s
       std::vector<NoteDraft> notes;
       while (notes.size() < kBatch && std::getline(file, line)) {
         ++number;
-        NoteDraft note = read_draft(json::parse(line));
+        NoteDraft note = read_draft(parse_line(line));
         if (const std::string fault = memory::note_fault(note, head.shape, head.vocab);
             !fault.empty()) {
           refuse(fault);
@@ -207,7 +205,7 @@ Imported import_bank(memory::Store& store, const std::string& name, const std::s
       return notes;
     });
     return done;
-  } catch (const json::exception& error) {
+  } catch (const JsonError& error) {
     throw Error(ErrorCode::kCorrupt, path + ", line " + std::to_string(number) +
                                          ": not a line that spel notebank export writes: " +
                                          error.what() + "; nothing was imported");

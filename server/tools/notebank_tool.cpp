@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "config/base/error.h"
+#include "config/json/value.h"
 #include "engine/tools/command_line.h"
 #include "memory/store.h"
 #include "server/tools/notebank_files.h"
@@ -15,7 +15,6 @@ namespace {
 using engine::tools::Options;
 using engine::tools::ToolStreams;
 using memory::Store;
-using nlohmann::json;
 
 constexpr const char* kUsage =
     "usage: spel notebank COMMAND --data-dir DIRECTORY [ARGUMENTS]\n"
@@ -59,7 +58,7 @@ void show(Store& store, const std::string& name, ToolStreams streams) {
   (void)require_bank(store, name);
   const auto damaged = store.visit_notes(name, [&](const memory::Note& note, auto, auto) {
     streams.out << note.id << "\t" << note.start << "\t" << note.score << "\t"
-                << json(note.text).dump() << "\t" << note.metadata << "\n";
+                << dump_json(note.text) << "\t" << note.metadata << "\n";
   });
   say_damaged(damaged, streams.err);
 }

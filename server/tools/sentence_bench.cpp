@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <iomanip>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <random>
 #include <string_view>
+
+#include "config/json/value.h"
 
 namespace spel::server::tools {
 namespace {
@@ -149,7 +150,7 @@ std::vector<SentenceFigures> measure_sentences(LocalMemory& memory, std::size_t 
 
 void print_sentences(const std::vector<SentenceFigures>& figures, std::size_t facts, bool json,
                      std::ostream& out) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  JsonValue list = JsonValue::array();
   for (const SentenceFigures& f : figures) {
     if (json) {
       list.push_back({{"form", f.form},
@@ -177,7 +178,7 @@ void print_sentences(const std::vector<SentenceFigures>& figures, std::size_t fa
     out << "\n";
   }
   if (json) {
-    out << list << "\n";
+    out << dump_json(list) << "\n";
   }
 }
 

@@ -38,8 +38,7 @@ const std::map<std::string, Module>& modules() {
         {"boost/", "nlohmann/", "spdlog/", "prometheus/", "openssl/"},
         {"engine/tools/", "server/tools/"}}},
       {"server/tools",
-       {{"server/", "engine/", "kernels/", "memory/", "proto/", "config/"},
-        {"boost/", "nlohmann/"}}},
+       {{"server/", "engine/", "kernels/", "memory/", "proto/", "config/"}, {"boost/"}}},
   };
   return table;
 }
