@@ -211,4 +211,14 @@ TensorLayout tensor_layout(const ModelConfig& config) {
   return layout;
 }
 
+ModelWeights pack_spel_hybrid(const ModelConfig& config, const TensorReader& reader,
+                              WeightsDtype dtype) {
+  const TensorLayout tensors = tensor_layout(config);
+  ModelWeights weights;
+  weights.shared = pack_shared(tensors, reader, dtype);
+  weights.target = pack_dense(spel_hybrid_spec(config), tensors.target, reader, dtype);
+  weights.draft = pack_ternary(spel_hybrid_draft_spec(config), tensors.draft, reader);
+  return weights;
+}
+
 }  // namespace spel::engine

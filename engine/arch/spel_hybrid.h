@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/arch/pack.h"
 #include "engine/arch/tensors.h"
 #include "engine/model/spec.h"
 
@@ -69,5 +70,9 @@ struct ModelConfig {
 
 /// Target and draft, in the order SPELW001 stores them.
 [[nodiscard]] TensorLayout tensor_layout(const ModelConfig& config);
+
+/// Target and draft of the tensors above; no golden logits and no identity.
+[[nodiscard]] ModelWeights pack_spel_hybrid(const ModelConfig& config, const TensorReader& reader,
+                                            WeightsDtype dtype);
 
 }  // namespace spel::engine

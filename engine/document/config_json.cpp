@@ -124,7 +124,7 @@ void read_settings(const JsonObject& json, const std::string& source, ModelConfi
   read("draft", [&](Value value, Where where) { read_draft(value, where, config); });
 }
 
-std::string quoted(std::string_view text) {
+std::string json_text_of(std::string_view text) {
   std::string out;
   write_json_string(text, out);
   return out;
@@ -172,10 +172,10 @@ ModelConfig parse_config_json(std::string_view text, const std::string& source) 
 std::string write_config_json(const ModelConfig& config, std::string_view weights_dtype) {
   std::string out = "{\n";
   const auto line = [&out](std::string_view key, const std::string& value) {
-    out += "  " + quoted(key) + ": " + value + ",\n";
+    out += "  " + json_text_of(key) + ": " + value + ",\n";
   };
-  line("model_type", quoted("spel_hybrid"));
-  line("name", quoted(config.name));
+  line("model_type", json_text_of("spel_hybrid"));
+  line("name", json_text_of(config.name));
   for (const Dimension& dimension : kDimensions) {
     line(dimension.key, std::to_string(config.*dimension.field));
   }
@@ -184,15 +184,15 @@ std::string write_config_json(const ModelConfig& config, std::string_view weight
   line("rms_norm_eps", number(config.rms_norm_eps));
   line("l2_norm_eps", number(config.l2_norm_eps));
   line("conv_activation",
-       quoted(config.conv_activation == ConvActivation::kSilu ? "silu" : "none"));
-  line("gates", quoted("static"));
+       json_text_of(config.conv_activation == ConvActivation::kSilu ? "silu" : "none"));
+  line("gates", json_text_of("static"));
   line("read_order",
-       quoted(config.read_order == ReadOrder::kAfterDecay ? "after_decay" : "before_decay"));
+       json_text_of(config.read_order == ReadOrder::kAfterDecay ? "after_decay" : "before_decay"));
   line("tie_word_embeddings", config.tie_word_embeddings ? "true" : "false");
-  line("tokenizer", quoted(config.tokenizer));
+  line("tokenizer", json_text_of(config.tokenizer));
   line("bos_token_id", token(config.bos_token_id));
   line("eos_token_id", token(config.eos_token_id));
-  line("weights_dtype", quoted(weights_dtype));
+  line("weights_dtype", json_text_of(weights_dtype));
   std::string layers;
   for (const std::uint32_t layer : config.draft_layers) {
     layers += (layers.empty() ? "" : ", ") + std::to_string(layer);

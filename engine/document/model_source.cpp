@@ -20,14 +20,10 @@ std::unique_ptr<ModelSource> open_model(const std::filesystem::path& path) {
 }
 
 std::shared_ptr<const ModelWeights> build_weights(const ModelSource& source, WeightsDtype dtype) {
-  const TensorLayout tensors = tensor_layout(source.config());
-  auto weights = std::make_shared<ModelWeights>();
+  auto weights = std::make_shared<ModelWeights>(pack_spel_hybrid(source.config(), source, dtype));
   weights->golden = source.golden();
   weights->sha256 = source.sha256();
   weights->file_bytes = source.file_bytes();
-  weights->shared = pack_shared(tensors, source, dtype);
-  weights->target = pack_dense(spel_hybrid_spec(source.config()), tensors.target, source, dtype);
-  weights->draft = pack_ternary(spel_hybrid_draft_spec(source.config()), tensors.draft, source);
   return weights;
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "engine/arch/spel_hybrid.h"
 #include "kernels/isa.h"
 
 namespace spel::engine::testing {
@@ -20,12 +20,16 @@ struct GoldenBits {
   friend bool operator==(const GoldenBits&, const GoldenBits&) = default;
 };
 
-/// Computed by `isa`. `shipped`: the directory of the shipped model.
-[[nodiscard]] std::vector<GoldenBits> compute_golden_bits(kernels::Isa isa,
-                                                          const std::filesystem::path& shipped);
+/// The shipped model's configuration, and six that fit no register.
+[[nodiscard]] std::vector<ModelConfig> golden_models();
 
-/// What they have to be, on every instruction set. They stay as they are: whoever changes them has
-/// changed the answers of every server.
+/// What `isa` computes with the values of `reader`. The stored form of the weights, f32 or bf16,
+/// changes nothing.
+[[nodiscard]] GoldenBits compute_golden_bits(const ModelConfig& config, const TensorReader& reader,
+                                             WeightsDtype dtype, kernels::Isa isa);
+
+/// What golden_models() have to give, on every instruction set. They stay as they are: whoever
+/// changes them has changed the answers of every server.
 [[nodiscard]] std::vector<GoldenBits> expected_golden_bits();
 
 /// A line for each model, as expected_golden_bits() spells it.
