@@ -1,6 +1,5 @@
 #include "proto/json_text.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "proto/error_body.h"
@@ -54,10 +53,6 @@ JsonValue* find_member(JsonObject& object, std::string_view name) {
   } catch (const JsonError& error) {
     throw RequestError(to_api_error(error, {}));
   }
-}
-
-std::string dump_json(const nlohmann::ordered_json& value) {
-  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace spel::proto

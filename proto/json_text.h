@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -30,6 +29,5 @@ inline constexpr std::size_t kAnswerPartBytes = 32 * 1024;
 
 /// Compact text. Invalid UTF-8 becomes U+FFFD and a number that is not finite becomes null.
 using spel::dump_json;
-[[nodiscard]] std::string dump_json(const nlohmann::ordered_json& value);
 
 }  // namespace spel::proto

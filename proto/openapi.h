@@ -1,14 +1,11 @@
-// The description of the HTTP interface, from openapi.yaml.
+// The description of the HTTP interface.
 #pragma once
 
 #include <string>
-#include <string_view>
 
 namespace spel::proto {
 
-/// openapi.yaml as it was built in.
-[[nodiscard]] std::string_view openapi_yaml();
-/// The same as compact JSON. Parses on each call: keep the result.
+/// openapi.json as it was built in, compact. Parses on each call: keep the result.
 [[nodiscard]] std::string openapi_json();
 
 }  // namespace spel::proto

@@ -1,4 +1,4 @@
-"""Whether a JSON value is what openapi.yaml says, for the keywords it uses."""
+"""Whether a JSON value is what openapi.json says, for the keywords it uses."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 """test_examples.py SPEL-BINARY MODEL FOLDER
 
 Runs the curl commands of the documentation in order, against a new server for each page: each
-has to be answered well and as openapi.yaml says. Exit status 77 (skipped) where there is no curl.
+has to be answered well and as openapi.json says. Exit status 77 (skipped) where there is no curl.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ const std::map<std::string, Module>& modules() {
        {{"engine/", "kernels/", "config/json/", "config/base/"}, {"openssl/"}, {"engine/tools/"}}},
       {"engine/tools", {{"engine/", "kernels/", "config/json/", "config/base/"}, {"CLI/"}}},
       {"memory", {{"memory/", "kernels/", "config/base/"}, {"sqlite3.h"}}},
-      {"proto", {{"proto/", "config/json/", "config/base/"}, {"nlohmann/"}}},
+      {"proto", {{"proto/", "config/json/", "config/base/"}, {}}},
       {"config", {{"config/"}, {"nlohmann/", "CLI/"}}},
       {"server",
        {{"server/", "engine/", "kernels/", "memory/", "proto/", "config/"},

@@ -7,7 +7,6 @@
 #include <set>
 #include <string>
 
-#include "config/base/error.h"
 #include "config/base/limits.h"
 #include "proto/chat.h"
 #include "proto/completion.h"
@@ -15,7 +14,6 @@
 #include "proto/responses.h"
 #include "proto/status.h"
 #include "proto/tokenize.h"
-#include "proto/yaml_subset.h"
 #include "tests/proto/schema_check.h"
 #include "tests/proto/whole_answer.h"
 
@@ -42,62 +40,6 @@ void collect_references(const json& value, std::set<std::string>& references) {
     for (const auto& member : value) {
       collect_references(member, references);
     }
-  }
-}
-
-TEST(YamlSubset, ReadsWhatTheDescriptionIsWrittenIn) {
-  const auto value = parse_yaml_subset(
-      "# comment\n"
-      "a: 1\n"
-      "b:\n"
-      "  - x\n"
-      "  - {k: 'it''s', '$ref': '#/x', n: null}\n"
-      "  - name: first\n"
-      "    more: [1, -2.5, \"q\\n\", [], {}]\n"
-      "'200':\n"
-      "  text: >-\n"
-      "    two lines: joined,\n"
-      "    with 'quotes'\n"
-      "  url: http://x:1/y\n"
-      "  big: -9223372036854775808\n"
-      "/v1/{id}:\n"
-      "  is: true\n");
-  EXPECT_EQ(json(value), json::parse(R"({"a":1,
-      "b":["x",{"k":"it's","$ref":"#/x","n":null},
-           {"name":"first","more":[1,-2.5,"q\n",[],{}]}],
-      "200":{"text":"two lines: joined, with 'quotes'","url":"http://x:1/y",
-             "big":-9223372036854775808},
-      "/v1/{id}":{"is":true}})"));
-}
-
-TEST(YamlSubset, RefusesWhatItDoesNotReadNamingTheLine) {
-  for (const char* text : {"",
-                           "a",
-                           "  a: 1",
-                           "a:",
-                           "a: 1\na: 2",
-                           "a: &x 1",
-                           "a: *x",
-                           "a: |\n  x",
-                           "a: [1",
-                           "a: {b: 1",
-                           "a: 'x",
-                           "a: \"x",
-                           "a: [1] x",
-                           "a: 1\n    b: 2",
-                           "a: x # comment",
-                           "a: b: c",
-                           "\ta: 1",
-                           "1: x",
-                           "a: \"\\x\"",
-                           "- a\nb: 1"}) {
-    EXPECT_THROW(static_cast<void>(parse_yaml_subset(text)), Error) << text;
-  }
-  try {
-    static_cast<void>(parse_yaml_subset("a: 1\nb: [\n"));
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).rfind("line 2:", 0), 0U) << error.what();
   }
 }
 

@@ -1,4 +1,4 @@
-// Checks a JSON value against a schema of openapi.yaml.
+// Checks a JSON value against a schema of openapi.json.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 namespace spel::proto {
 
 /// Where and how `value` breaks `schema`, whose references are into `document`; empty: it does not.
-/// Knows the keywords openapi.yaml uses, and reports others as violations.
+/// Knows the keywords openapi.json uses, and reports others as violations.
 [[nodiscard]] std::vector<std::string> violations_of(const nlohmann::json& document,
                                                      const nlohmann::json& schema,
                                                      const nlohmann::json& value);

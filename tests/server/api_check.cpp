@@ -82,7 +82,7 @@ void expect_as_described(const std::string& request, const Reply& reply) {
   }
   const std::string status = std::to_string(reply.status);
   if (!responses->contains(status)) {
-    EXPECT_TRUE(kOfHttp.contains(reply.status)) << what << " is not in openapi.yaml";
+    EXPECT_TRUE(kOfHttp.contains(reply.status)) << what << " is not in openapi.json";
     return;
   }
   const json& response = resolved((*responses)[status]);

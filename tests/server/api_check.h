@@ -1,4 +1,4 @@
-// Holds every answer the tests get to openapi.yaml.
+// Holds every answer the tests get to openapi.json.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -28,7 +28,7 @@ class NoteServer : public TestServer {
   }
 };
 
-/// How `value` breaks a schema of openapi.yaml; empty: it does not.
+/// How `value` breaks a schema of openapi.json; empty: it does not.
 [[nodiscard]] std::vector<std::string> violations(const std::string& schema, const json& value);
 void expect_schema(const std::string& schema, const Reply& reply, int status);
 void expect_error(const Reply& reply, int status, const std::string& param,
