@@ -83,6 +83,17 @@ struct FunctionTable {
   void (*delta_rule)(const DeltaRule& rule, const DeltaTokens& tokens);
   void (*store_key)(float* keys, std::size_t position, std::size_t head_dim, const float* k);
   void (*attend)(const AttentionHead& head, const float* q, float* scratch, float* out);
+
+  void (*bf16_dots)(const std::uint16_t* panel, const float* queries, std::size_t count,
+                    std::size_t dim, float* out);
+  float (*bf16_alignment)(const std::uint16_t* panel, const float* queries, std::size_t tokens,
+                          std::size_t dim);
+  void (*coarse_alignments)(const std::uint8_t* panels, std::size_t count, const std::int8_t* query,
+                            std::int32_t* scores);
+  void (*ordered_dots)(const float* rows, std::size_t stride, std::size_t count, const float* x,
+                       std::size_t n, float* out);
+  void (*unit_rows)(float* x, std::size_t rows, std::size_t n);
+  void (*project)(const float* x, const ProjectedTo* places, std::size_t n, float* out);
 };
 
 extern const FunctionTable kScalarTable;

@@ -81,4 +81,27 @@ void Kernels::attend(const AttentionHead& head, const float* q, float* scratch, 
   table_.attend(head, q, scratch, out);
 }
 
+void Kernels::bf16_dots(const std::uint16_t* panel, const float* queries, std::size_t count,
+                        std::size_t dim, float* out) const {
+  table_.bf16_dots(panel, queries, count, dim, out);
+}
+float Kernels::bf16_alignment(const std::uint16_t* panel, const float* queries, std::size_t tokens,
+                              std::size_t dim) const {
+  return table_.bf16_alignment(panel, queries, tokens, dim);
+}
+void Kernels::coarse_alignments(const std::uint8_t* panels, std::size_t count,
+                                const std::int8_t* query, std::int32_t* scores) const {
+  table_.coarse_alignments(panels, count, query, scores);
+}
+void Kernels::ordered_dots(const float* rows, std::size_t stride, std::size_t count, const float* x,
+                           std::size_t n, float* out) const {
+  table_.ordered_dots(rows, stride, count, x, n, out);
+}
+void Kernels::unit_rows(float* x, std::size_t rows, std::size_t n) const {
+  table_.unit_rows(x, rows, n);
+}
+void Kernels::project(const float* x, const ProjectedTo* places, std::size_t n, float* out) const {
+  table_.project(x, places, n, out);
+}
+
 }  // namespace spel::kernels

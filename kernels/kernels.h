@@ -86,6 +86,30 @@ class Kernels {
   /// out [head_dim] = softmax(scale * q K^T) V. `scratch` holds positions rounded up to 16 floats.
   void attend(const AttentionHead& head, const float* q, float* scratch, float* out) const;
 
+  // --- Choosing and searching notes --------------------------------------------------------------
+  // A bf16 panel is [dim][kLanes]: kLanes vectors side by side.
+
+  /// out[q][lane] = queries[q] . lane of the panel; queries are [count][dim].
+  void bf16_dots(const std::uint16_t* panel, const float* queries, std::size_t count,
+                 std::size_t dim, float* out) const;
+  /// The lanes are consecutive tokens, and so are the 1 … kLanes `queries`, [tokens][dim]: the
+  /// largest mean, over the lanes the last of them may stand at, of the dots of tokens that meet.
+  /// Those that fall before the first lane add nothing.
+  [[nodiscard]] float bf16_alignment(const std::uint16_t* panel, const float* queries,
+                                     std::size_t tokens, std::size_t dim) const;
+  /// The same sum for the two tokens of `query`, int8 [kCoarseTokens][kCoarseCoordinates] in
+  /// [-127, 127], over each of `count` panels [kCoarseCoordinates / 4][kLanes][4] of such values
+  /// plus 128.
+  void coarse_alignments(const std::uint8_t* panels, std::size_t count, const std::int8_t* query,
+                         std::int32_t* scores) const;
+  /// out[r] = row r . x, of `count` rows of n values, `stride` apart.
+  void ordered_dots(const float* rows, std::size_t stride, std::size_t count, const float* x,
+                    std::size_t n, float* out) const;
+  /// Brings each of `rows` rows of n values to length 1; zeros stay zeros.
+  void unit_rows(float* x, std::size_t rows, std::size_t n) const;
+  /// out[places[i].output] += places[i].sign * x[i], for i in order.
+  void project(const float* x, const ProjectedTo* places, std::size_t n, float* out) const;
+
  private:
   friend struct KernelRegistry;
   Kernels(Isa isa, std::string_view variant, const FunctionTable& table)

@@ -6,6 +6,9 @@
 
 namespace spel::kernels {
 
+/// Virtual lanes (NUMERICS.md): what lies side by side in a panel.
+inline constexpr std::size_t kLanes = 16;
+
 /// int8 rows made from f32 rows: q = round_half_even(x / scale), scale = max|x| / 127
 /// (scale = 1e-12 for a row of zeros).
 struct QuantizedRows {
@@ -49,6 +52,16 @@ struct AttentionHead {
   std::size_t positions;  ///< Positions attended to, >= 1.
   std::size_t head_dim;
   float logit_scale;
+};
+
+/// The last tokens of a query that coarse_alignments() compares, and the int8 coordinates of each.
+inline constexpr std::size_t kCoarseTokens = 2;
+inline constexpr std::size_t kCoarseCoordinates = 16;
+
+/// Where one input of a sparse projection goes.
+struct ProjectedTo {
+  std::uint32_t output;
+  float sign;  ///< 1 or -1.
 };
 
 }  // namespace spel::kernels

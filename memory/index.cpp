@@ -6,33 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/kernels.h"
+
 namespace spel::memory {
-namespace {
-
-static_assert(kAnchors == kBlockRows, "a note's anchors are the rows of one block");
-
-/// sums[q][anchor]: the best of, over the places the last token may stand at, the likeness of the
-/// query's tokens to the anchors before it. Tokens that fall before the first anchor add nothing.
-float align(const float* sums, std::size_t tokens) {
-  std::array<float, kAnchors> totals{};
-  // Zeros before each row stand for the anchors there are not; fixed lengths make vectors of it.
-  std::array<float, 2 * kAnchors> padded{};
-  for (std::size_t back = 0; back < tokens; ++back) {
-    std::copy_n(sums + (tokens - 1 - back) * kAnchors, kAnchors, padded.begin() + kAnchors);
-    const float* shifted = padded.data() + kAnchors - back;
-    for (std::size_t last = 0; last < kAnchors; ++last) {
-      totals[last] += shifted[last];
-    }
-  }
-  for (std::size_t half = kAnchors / 2; half > 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) {
-      totals[i] = std::max(totals[i], totals[i + half]);
-    }
-  }
-  return totals[0] / static_cast<float>(tokens);
-}
-
-}  // namespace
 
 void SketchIndex::add(NoteId id, std::uint64_t content, std::span<const std::uint16_t> sketch) {
   assert(sketch.size() == kBlock && !slots_.contains(id));
@@ -69,9 +45,7 @@ void SketchIndex::remove(NoteId id) {
 
 float SketchIndex::best_alignment(std::size_t slot, std::span<const float> query) const {
   const std::size_t tokens = query.size() / kSketchCoordinates;
-  std::array<float, kAnchors * kAnchors> sums;  // NOLINT: the first `tokens` rows are written.
-  dots_(sketch_of(slot), query.data(), tokens, kSketchCoordinates, sums.data());
-  return align(sums.data(), tokens);
+  return kernels_->bf16_alignment(sketch_of(slot), query.data(), tokens, kSketchCoordinates);
 }
 
 // The `count` best, of one content at most kRerankCopies: a note written again and again leaves
@@ -110,7 +84,8 @@ std::vector<std::size_t> SketchIndex::shortlist(const CoarseQuery& query, std::s
   for (std::size_t page = 0; page < pages_.size(); ++page) {
     const std::size_t first = page * kPageNotes;
     const std::size_t notes = std::min(kPageNotes, ids_.size() - first);
-    scan_(pages_[page]->coarse.data(), notes, query, scores.data());
+    kernels_->coarse_alignments(pages_[page]->coarse.data(), notes, query.front().data(),
+                                scores.data());
     for (std::size_t i = 0; i < notes; ++i) {
       if (scores[i] >= threshold) {
         candidates.push_back({scores[i], ids_[first + i], contents_[first + i], first + i});
@@ -143,10 +118,10 @@ std::vector<Match> SketchIndex::search(std::span<const float> query, std::size_t
   }
   const auto all = query.last(tokens * kSketchCoordinates);
   CoarseQuery coarse{};
-  for (std::size_t back = 0; back < std::min(kCoarseTokens, tokens); ++back) {
+  for (std::size_t back = 0; back < std::min(kernels::kCoarseTokens, tokens); ++back) {
     const auto sketch = all.subspan((tokens - 1 - back) * kSketchCoordinates);
-    std::transform(sketch.begin(), sketch.begin() + kCoarseCoordinates,
-                   coarse[kCoarseTokens - 1 - back].begin(), &to_coarse);
+    std::transform(sketch.begin(), sketch.begin() + kernels::kCoarseCoordinates,
+                   coarse[kernels::kCoarseTokens - 1 - back].begin(), &to_coarse);
   }
   std::vector<Match> matches;
   for (const std::size_t slot : shortlist(coarse, std::max(kRerank, top))) {
@@ -160,8 +135,8 @@ void NativeIndex::add(NoteId id, std::uint64_t content,
                       std::span<const std::uint16_t> coordinates) {
   assert(coordinates.size() == dim() && !slots_.contains(id));
   const std::size_t slot = ids_.size();
-  if (slot % kBlockRows == 0) {
-    blocks_.resize(blocks_.size() + dim() * kBlockRows);
+  if (slot % kernels::kLanes == 0) {
+    panels_.resize(panels_.size() + dim() * kernels::kLanes);
   }
   for (std::size_t i = 0; i < dim(); ++i) {
     at(slot, i) = coordinates[i];
@@ -187,29 +162,29 @@ void NativeIndex::remove(NoteId id) {
   slots_.erase(id);
   ids_.pop_back();
   contents_.pop_back();
-  blocks_.resize((last + kBlockRows - 1) / kBlockRows * dim() * kBlockRows);
+  panels_.resize((last + kernels::kLanes - 1) / kernels::kLanes * dim() * kernels::kLanes);
 }
 
 std::vector<Match> NativeIndex::search(std::span<const float> query, Ranker ranker,
                                        std::size_t top) const {
   assert(query.size() == dim());
-  const std::size_t blocks = (ids_.size() + kBlockRows - 1) / kBlockRows;
+  const std::size_t panels = (ids_.size() + kernels::kLanes - 1) / kernels::kLanes;
   std::vector<Match> matches(ids_.size());
   for (std::size_t slot = 0; slot < ids_.size(); ++slot) {
     matches[slot] = {ids_[slot], 0.0F, contents_[slot]};
   }
   std::vector<Match> winners(channels_, {0, -std::numeric_limits<float>::infinity(), 0});
-  std::array<float, kBlockRows> part{};
-  for (std::size_t block = 0; block < blocks; ++block) {
-    const std::size_t rows = std::min(kBlockRows, ids_.size() - block * kBlockRows);
+  std::array<float, kernels::kLanes> part{};
+  for (std::size_t panel = 0; panel < panels; ++panel) {
+    const std::size_t lanes = std::min(kernels::kLanes, ids_.size() - panel * kernels::kLanes);
     for (std::size_t channel = 0; channel < channels_; ++channel) {
       const std::size_t first = channel * kChannelCoordinates;
-      dots_(&blocks_[(block * dim() + first) * kBlockRows], &query[first], 1, kChannelCoordinates,
-            part.data());
-      for (std::size_t row = 0; row < rows; ++row) {
-        const std::size_t slot = block * kBlockRows + row;
-        matches[slot].score += part[row];
-        const Match match{ids_[slot], part[row], contents_[slot]};
+      kernels_->bf16_dots(&panels_[(panel * dim() + first) * kernels::kLanes], &query[first], 1,
+                          kChannelCoordinates, part.data());
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        const std::size_t slot = panel * kernels::kLanes + lane;
+        matches[slot].score += part[lane];
+        const Match match{ids_[slot], part[lane], contents_[slot]};
         if (better(match, winners[channel])) {
           winners[channel] = match;
         }

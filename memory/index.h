@@ -9,10 +9,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "memory/block_dots.h"
-#include "memory/coarse_scan.h"
+#include "memory/coarse_sketch.h"
 #include "memory/match.h"
 #include "memory/note.h"
+
+namespace spel::kernels {
+class Kernels;
+}
 
 namespace spel::memory {
 
@@ -20,6 +23,8 @@ namespace spel::memory {
 /// so the order means nothing: ties go to the lowest id.
 class SketchIndex {
  public:
+  explicit SketchIndex(const kernels::Kernels& kernels) : kernels_(&kernels) {}
+
   /// `sketch` is [kSketchCoordinates][kAnchors], `content` the same for notes of the same tokens.
   /// No id comes twice.
   void add(NoteId id, std::uint64_t content, std::span<const std::uint16_t> sketch);
@@ -27,8 +32,9 @@ class SketchIndex {
   [[nodiscard]] std::size_t size() const noexcept { return ids_.size(); }
 
   /// `query` is [tokens][kSketchCoordinates], oldest token first, its last one what the text would
-  /// go on from. Two rounds: the last kCoarseTokens against every note in 8-bit integers, then all
-  /// tokens against the best kRerank. The `top` best, best first, of the same content only one.
+  /// go on from. Two rounds: the last kernels::kCoarseTokens against every note in 8-bit integers,
+  /// then all tokens against the best kRerank. The `top` best, best first, of the same content only
+  /// one.
   [[nodiscard]] std::vector<Match> search(std::span<const float> query, std::size_t top) const;
 
   static constexpr std::size_t kRerank = 256;
@@ -67,18 +73,18 @@ class SketchIndex {
   /// `query` is [tokens][kSketchCoordinates].
   [[nodiscard]] float best_alignment(std::size_t slot, std::span<const float> query) const;
 
-  BlockDots dots_ = select_block_dots();
-  CoarseScan scan_ = coarse_scans().back();
+  const kernels::Kernels* kernels_;
   std::vector<std::unique_ptr<Page>> pages_;
   std::vector<NoteId> ids_;  ///< By slot.
   std::vector<std::uint64_t> contents_;
   std::unordered_map<NoteId, std::size_t> slots_;
 };
 
-/// The document's coordinates, for Ranker::kNative and kVotes: blocks of kBlockRows notes.
+/// The document's coordinates, for Ranker::kNative and kVotes: panels of kernels::kLanes notes.
 class NativeIndex {
  public:
-  explicit NativeIndex(std::size_t channels) : channels_(channels) {}
+  NativeIndex(const kernels::Kernels& kernels, std::size_t channels)
+      : kernels_(&kernels), channels_(channels) {}
 
   /// `coordinates` is [channels][kChannelCoordinates], `content` as in SketchIndex.
   void add(NoteId id, std::uint64_t content, std::span<const std::uint16_t> coordinates);
@@ -93,12 +99,12 @@ class NativeIndex {
  private:
   [[nodiscard]] std::size_t dim() const noexcept { return channels_ * kChannelCoordinates; }
   [[nodiscard]] std::uint16_t& at(std::size_t slot, std::size_t i) {
-    return blocks_[(slot / kBlockRows * dim() + i) * kBlockRows + slot % kBlockRows];
+    return panels_[(slot / kernels::kLanes * dim() + i) * kernels::kLanes + slot % kernels::kLanes];
   }
 
-  BlockDots dots_ = select_block_dots();
+  const kernels::Kernels* kernels_;
   std::size_t channels_;
-  std::vector<std::uint16_t> blocks_;  ///< [notes / kBlockRows][channels * coordinates][kBlockRows]
+  std::vector<std::uint16_t> panels_;  ///< [notes / kLanes][channels * coordinates][kLanes]
   std::vector<NoteId> ids_;
   std::vector<std::uint64_t> contents_;
   std::unordered_map<NoteId, std::size_t> slots_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/base/error.h"
+#include "kernels/kernels.h"
 #include "memory/match.h"
 #include "memory/plausible.h"
 
@@ -38,10 +39,10 @@ std::vector<Match> fuse(std::vector<Match> texts, std::span<const Match> sums, s
 
 }  // namespace
 
-NoteBank::NoteBank(const std::filesystem::path& directory, std::string model,
-                   const ChannelShape& shape, std::size_t vocab)
+NoteBank::NoteBank(const kernels::Kernels& kernels, const std::filesystem::path& directory,
+                   std::string model, const ChannelShape& shape, std::size_t vocab)
     : model_(std::move(model)),
-      projection_(shape),
+      projection_(kernels, shape),
       vocab_(vocab),
       store_(directory, Store::Mode::kOwner),
       warnings_(store_.warnings()) {
@@ -53,7 +54,7 @@ NoteBank::NoteBank(const std::filesystem::path& directory, std::string model,
 }
 
 void NoteBank::load(const BankInfo& bank) {
-  Indexes& indexes = indexes_[bank.name];
+  Indexes& indexes = indexes_.try_emplace(bank.name, projection_.kernels()).first->second;
   const auto damaged = store_.visit_sketches(bank.name, vocab_, [&](const Store::IndexRow& row) {
     const std::uint64_t content = content_of(row.tokens);
     indexes.texts.add(row.id, content, row.text);
@@ -81,7 +82,7 @@ std::vector<NoteId> NoteBank::append(std::string_view bank, std::span<const Note
   const std::lock_guard store_lock(store_mutex_);
   std::vector<NoteId> ids = store_.append(bank, model_, projection_.shape(), notes, vocab_);
   const std::unique_lock index_lock(index_mutex_);
-  Indexes& indexes = indexes_.try_emplace(std::string(bank)).first->second;
+  Indexes& indexes = indexes_.try_emplace(std::string(bank), projection_.kernels()).first->second;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const std::uint64_t content = content_of(notes[i].tokens);
     indexes.texts.add(ids[i], content, notes[i].text);
@@ -155,9 +156,7 @@ std::vector<Match> NoteBank::search_native(std::string_view bank, const Captured
   std::vector<float> one(total.size());
   for (std::size_t t = 0; t < tokens; ++t) {
     projection_.coordinates(queries.subspan(t * shape.width(), shape.width()), one);
-    for (std::size_t i = 0; i < total.size(); ++i) {
-      total[i] += one[i];
-    }
+    projection_.kernels().add(total.data(), one.data(), total.size());
   }
   const std::lock_guard store_lock(store_mutex_);
   const std::unique_lock index_lock(index_mutex_);
@@ -167,7 +166,7 @@ std::vector<Match> NoteBank::search_native(std::string_view bank, const Captured
   }
   std::optional<NativeIndex>& native = found->second.native;
   if (!native) {
-    NativeIndex built(shape.channels);
+    NativeIndex built(projection_.kernels(), shape.channels);
     const auto damaged = store_.visit_coordinates(bank, vocab_, [&](const Store::IndexRow& row) {
       built.add(row.id, content_of(row.tokens), row.vector);
     });

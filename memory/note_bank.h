@@ -39,8 +39,8 @@ class NoteBank {
  public:
   /// Reads texts and sketches of this model's banks; `directory` as in Store. `vocab` is the
   /// model's number of tokens, 0 if it is not known.
-  NoteBank(const std::filesystem::path& directory, std::string model, const ChannelShape& shape,
-           std::size_t vocab = 0);
+  NoteBank(const kernels::Kernels& kernels, const std::filesystem::path& directory,
+           std::string model, const ChannelShape& shape, std::size_t vocab = 0);
 
   [[nodiscard]] const Projection& projection() const noexcept { return projection_; }
   [[nodiscard]] const std::string& model() const noexcept { return model_; }
@@ -73,6 +73,8 @@ class NoteBank {
 
  private:
   struct Indexes {
+    explicit Indexes(const kernels::Kernels& kernels) : sketches(kernels) {}
+
     TextIndex texts;
     SketchIndex sketches;
     std::optional<NativeIndex> native;  ///< Built when first asked for.

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
+
+#include "kernels/kernels.h"
 
 namespace spel::memory {
 namespace {
@@ -22,16 +23,20 @@ float sign_of(std::uint64_t bit) { return (bit & 1U) != 0 ? 1.0F : -1.0F; }
 
 }  // namespace
 
-Projection::Projection(const ChannelShape& shape)
-    : shape_(shape),
-      places_(shape.width()),
-      sketched_((shape.channels + kSketchedShare - 1) / kSketchedShare * shape.head_dim) {
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+Projection::Projection(const kernels::Kernels& kernels, const ChannelShape& shape)
+    : kernels_(kernels), shape_(shape), to_coordinates_(shape.width()) {
+  const std::size_t sketched =
+      (shape.channels + kSketchedShare - 1) / kSketchedShare * shape.head_dim;
+  for (std::size_t i = 0; i < to_coordinates_.size(); ++i) {
     const std::uint64_t bits = hash(i);
-    places_[i].coordinate = static_cast<std::uint16_t>((bits >> 8U) % kChannelCoordinates);
-    places_[i].sketch = static_cast<std::uint16_t>((bits >> 24U) % kSketchCoordinates);
-    places_[i].coordinate_sign = sign_of(bits);
-    places_[i].sketch_sign = sign_of(bits >> 1U);
+    const std::size_t channel = i / shape.head_dim;
+    to_coordinates_[i] = {static_cast<std::uint32_t>(channel * kChannelCoordinates +
+                                                     (bits >> 8U) % kChannelCoordinates),
+                          sign_of(bits)};
+    if (i < sketched) {
+      to_sketch_.push_back(
+          {static_cast<std::uint32_t>((bits >> 24U) % kSketchCoordinates), sign_of(bits >> 1U)});
+    }
   }
 }
 
@@ -39,28 +44,15 @@ void Projection::coordinates(std::span<const float> vectors, std::span<float> ou
   assert(vectors.size() == shape_.width());
   assert(out.size() == shape_.channels * kChannelCoordinates);
   std::fill(out.begin(), out.end(), 0.0F);
-  for (std::size_t i = 0; i < vectors.size(); ++i) {
-    const std::size_t channel = i / shape_.head_dim;
-    out[channel * kChannelCoordinates + places_[i].coordinate] +=
-        places_[i].coordinate_sign * vectors[i];
-  }
+  kernels_.project(vectors.data(), to_coordinates_.data(), to_coordinates_.size(), out.data());
 }
 
 void Projection::sketch(std::span<const float> vectors, std::span<float> out) const {
   assert(vectors.size() == shape_.width());
   assert(out.size() == kSketchCoordinates);
   std::fill(out.begin(), out.end(), 0.0F);
-  for (std::size_t i = 0; i < sketched_; ++i) {
-    out[places_[i].sketch] += places_[i].sketch_sign * vectors[i];
-  }
-  float squares = 0.0F;
-  for (const float value : out) {
-    squares += value * value;
-  }
-  const float scale = squares > 0.0F ? 1.0F / std::sqrt(squares) : 0.0F;
-  for (float& value : out) {
-    value *= scale;
-  }
+  kernels_.project(vectors.data(), to_sketch_.data(), to_sketch_.size(), out.data());
+  kernels_.unit_rows(out.data(), 1, out.size());
 }
 
 }  // namespace spel::memory

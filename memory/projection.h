@@ -6,7 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "kernels/params.h"
 #include "memory/note.h"
+
+namespace spel::kernels {
+class Kernels;
+}
 
 namespace spel::memory {
 
@@ -16,9 +21,10 @@ namespace spel::memory {
 /// of the bank format: others are another `kBankFormat`.
 class Projection {
  public:
-  explicit Projection(const ChannelShape& shape);
+  Projection(const kernels::Kernels& kernels, const ChannelShape& shape);
 
   [[nodiscard]] const ChannelShape& shape() const noexcept { return shape_; }
+  [[nodiscard]] const kernels::Kernels& kernels() const noexcept { return kernels_; }
 
   /// Each channel on its own: out [channels][kChannelCoordinates] of vectors [channels][head_dim].
   void coordinates(std::span<const float> vectors, std::span<float> out) const;
@@ -28,16 +34,10 @@ class Projection {
   void sketch(std::span<const float> vectors, std::span<float> out) const;
 
  private:
-  struct Place {
-    std::uint16_t coordinate;
-    std::uint16_t sketch;
-    float coordinate_sign;
-    float sketch_sign;
-  };
-
+  const kernels::Kernels& kernels_;
   ChannelShape shape_;
-  std::vector<Place> places_;  ///< [channels * head_dim]
-  std::size_t sketched_ = 0;   ///< Inputs that go into a sketch: those of the first channels.
+  std::vector<kernels::ProjectedTo> to_coordinates_;  ///< [channels * head_dim]
+  std::vector<kernels::ProjectedTo> to_sketch_;       ///< Of the first channels' inputs.
 };
 
 }  // namespace spel::memory

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cmath>
 #include <string>
 #include <utility>
 
 #include "config/base/error.h"
+#include "kernels/kernels.h"
 #include "memory/bf16.h"
 
 namespace spel::memory {
@@ -50,29 +50,17 @@ Writer::Chunk Writer::measure(const CapturedChunk& chunk) const {
   result.first = tokens_;
   result.tokens.assign(chunk.tokens.begin(), chunk.tokens.end());
   result.keys.assign(chunk.keys.begin(), chunk.keys.end());
+  const kernels::Kernels& kernels = projection_.kernels();
   std::vector<float> mean(width);
   for (std::size_t t = 0; t < chunk.tokens.size(); ++t) {
-    for (std::size_t i = 0; i < width; ++i) {
-      mean[i] += chunk.keys[t * width + i];
-    }
+    kernels.add(mean.data(), &chunk.keys[t * width], width);
   }
-  for (std::size_t channel = 0; channel < shape.channels; ++channel) {
-    float* mu = &mean[channel * shape.head_dim];
-    float squares = 0.0F;
-    for (std::size_t i = 0; i < shape.head_dim; ++i) {
-      squares += mu[i] * mu[i];
-    }
-    const float scale = squares > 0.0F ? 1.0F / std::sqrt(squares) : 0.0F;
-    for (std::size_t i = 0; i < shape.head_dim; ++i) {
-      mu[i] *= scale;
-    }
-  }
-  for (std::size_t t = 0; t < chunk.tokens.size(); ++t) {
-    float likeness = 0.0F;
-    for (std::size_t i = 0; i < width; ++i) {
-      likeness += mean[i] * chunk.keys[t * width + i];
-    }
-    result.distinctiveness.push_back(1.0F - likeness / static_cast<float>(shape.channels));
+  kernels.unit_rows(mean.data(), shape.channels, shape.head_dim);
+  result.distinctiveness.resize(chunk.tokens.size());
+  kernels.ordered_dots(chunk.keys.data(), width, chunk.tokens.size(), mean.data(), width,
+                       result.distinctiveness.data());
+  for (float& value : result.distinctiveness) {
+    value = 1.0F - value / static_cast<float>(shape.channels);
   }
   return result;
 }

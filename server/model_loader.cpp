@@ -149,8 +149,8 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
       std::make_unique<engine::Engine>(batch, std::move(target), std::move(drafter), tokenizer);
   if (backend->engine->capture_shape().channels > 0) {
     try {
-      backend->notes =
-          std::make_unique<NoteService>(*backend->engine, config.data_dir, weights->sha256);
+      backend->notes = std::make_unique<NoteService>(*backend->engine, kernels, config.data_dir,
+                                                     weights->sha256);
     } catch (const ThreadError&) {
       throw;
     } catch (const Error& error) {

@@ -74,9 +74,9 @@ proto::NoteView to_view(const memory::Note& note) {
           note.metadata};
 }
 
-NoteService::NoteService(engine::Engine& engine, const std::string& data_dir,
-                         const std::string& model)
-    : engine_(engine), bank_(data_dir, model, shape_of(engine), engine.vocab_size()) {}
+NoteService::NoteService(engine::Engine& engine, const kernels::Kernels& kernels,
+                         const std::string& data_dir, const std::string& model)
+    : engine_(engine), bank_(kernels, data_dir, model, shape_of(engine), engine.vocab_size()) {}
 
 NoteService::~NoteService() { pool_.join(); }
 

@@ -45,7 +45,8 @@ struct NoteMaking {
 class NoteService {
  public:
   /// `engine` must outlive it.
-  NoteService(engine::Engine& engine, const std::string& data_dir, const std::string& model);
+  NoteService(engine::Engine& engine, const kernels::Kernels& kernels, const std::string& data_dir,
+              const std::string& model);
   ~NoteService();
   NoteService(const NoteService&) = delete;
   NoteService& operator=(const NoteService&) = delete;

@@ -4,6 +4,7 @@
 #include "kernels/generic/dense.h"
 #include "kernels/generic/low_bit.h"
 #include "kernels/generic/mixers.h"
+#include "kernels/generic/search.h"
 
 namespace spel::kernels {
 namespace {
@@ -34,7 +35,13 @@ constexpr FunctionTable make_table() {
           .argmax = argmax,
           .delta_rule = delta_rule,
           .store_key = store_key,
-          .attend = attend};
+          .attend = attend,
+          .bf16_dots = bf16_dots,
+          .bf16_alignment = bf16_alignment,
+          .coarse_alignments = coarse_alignments,
+          .ordered_dots = ordered_dots,
+          .unit_rows = unit_rows,
+          .project = project};
 }
 
 }  // namespace

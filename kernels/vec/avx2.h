@@ -128,6 +128,18 @@ inline void store_rounded_int8(std::int8_t* q, F16 a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(q), packed);
 }
 
+inline __m256 load_bf16_half(const std::uint16_t* p) {
+  const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+inline F16 load_bf16(const std::uint16_t* p) { return {load_bf16_half(p), load_bf16_half(p + 8)}; }
+/// The lane before, 0 in the first.
+inline I16 shift_up(I16 a) {
+  const __m256i before = _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6);
+  const __m256i lo = _mm256_permutevar8x32_epi32(a.lo, before);
+  const __m256i hi = _mm256_permutevar8x32_epi32(a.hi, before);
+  return {_mm256_blend_epi32(lo, _mm256_setzero_si256(), 1), _mm256_blend_epi32(hi, lo, 1)};
+}
 inline F16 bf16_low(I16 a) { return from_bits(shift_left<16>(a)); }
 inline F16 bf16_high(I16 a) {
   const __m256i mask = _mm256_set1_epi32(static_cast<int>(0xFFFF0000U));
@@ -173,6 +185,13 @@ inline float max_lanes(F16 a) {
   const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
   const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+inline std::int32_t max_lanes(I16 a) {
+  const __m256i eight = _mm256_max_epi32(a.lo, a.hi);
+  const __m128i four =
+      _mm_max_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+  const __m128i two = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4E));
+  return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 0xB1)));
 }
 inline F16 sum_lanes_of_16(const F16 (&a)[16]) {
   alignas(32) float sums[16];

@@ -94,6 +94,12 @@ inline void store_rounded_int8(std::int8_t* q, F16 a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(q), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a.v)));
 }
 
+inline F16 load_bf16(const std::uint16_t* p) {
+  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))};
+}
+/// The lane before, 0 in the first.
+inline I16 shift_up(I16 a) { return {_mm512_alignr_epi32(a.v, _mm512_setzero_si512(), 15)}; }
 /// The lower and the upper bf16 of each 32-bit lane.
 inline F16 bf16_low(I16 a) { return {_mm512_castsi512_ps(_mm512_slli_epi32(a.v, 16))}; }
 inline F16 bf16_high(I16 a) {
@@ -201,6 +207,15 @@ inline float max_lanes(F16 a) {
   const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
   const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+inline std::int32_t max_lanes(I16 a) {
+  const __m256i eight =
+      _mm256_max_epi32(_mm512_castsi512_si256(a.v), _mm512_extracti32x8_epi32(a.v, 1));
+  const __m128i four =
+      _mm_max_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+  const __m128i two = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4E));
+  return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 0xB1)));
 }
 
 /// sum_lanes of sixteen vectors at once, the result of a[r] in lane r: the same tree, with the

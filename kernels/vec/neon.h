@@ -166,6 +166,15 @@ inline void store_rounded_int8(std::int8_t* q, F16 a) {
   vst1q_s8(q, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
 }
 
+inline F16 load_bf16(const std::uint16_t* p) {
+  return each_register<F16>(
+      [&](int i) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p + 4 * i), 16)); });
+}
+/// The lane before, 0 in the first.
+inline I16 shift_up(I16 a) {
+  return {{vextq_s32(vdupq_n_s32(0), a.v[0], 3), vextq_s32(a.v[0], a.v[1], 3),
+           vextq_s32(a.v[1], a.v[2], 3), vextq_s32(a.v[2], a.v[3], 3)}};
+}
 inline F16 bf16_low(I16 a) { return from_bits(shift_left<16>(a)); }
 inline F16 bf16_high(I16 a) {
   const int32x4_t mask = vdupq_n_s32(static_cast<std::int32_t>(0xFFFF0000U));
@@ -236,6 +245,9 @@ inline float max_lanes(F16 a) {
   const float even = lanes[0] > lanes[2] ? lanes[0] : lanes[2];
   const float odd = lanes[1] > lanes[3] ? lanes[1] : lanes[3];
   return even > odd ? even : odd;
+}
+inline std::int32_t max_lanes(I16 a) {
+  return vmaxvq_s32(vmaxq_s32(vmaxq_s32(a.v[0], a.v[1]), vmaxq_s32(a.v[2], a.v[3])));
 }
 inline F16 sum_lanes_of_16(const F16 (&a)[16]) {
   float sums[16];

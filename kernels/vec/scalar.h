@@ -158,6 +158,13 @@ inline void store_rounded_int8(std::int8_t* q, F16 a) {
   }
 }
 
+inline F16 load_bf16(const std::uint16_t* p) {
+  return each_lane<F16>([&](int i) { return as_float(wrap(std::uint32_t{p[i]} << 16)); });
+}
+/// The lane before, 0 in the first.
+inline I16 shift_up(I16 a) {
+  return each_lane<I16>([&](int i) { return i == 0 ? 0 : a.v[i - 1]; });
+}
 inline F16 bf16_low(I16 a) { return from_bits(shift_left<16>(a)); }
 inline F16 bf16_high(I16 a) {
   return each_lane<F16>([&](int i) { return as_float(wrap(raw(a.v[i]) & 0xFFFF0000U)); });
@@ -224,6 +231,13 @@ inline float max_lanes(F16 a) {
     }
   }
   return a.v[0];
+}
+inline std::int32_t max_lanes(I16 a) {
+  std::int32_t largest = a.v[0];
+  for (const std::int32_t lane : a.v) {
+    largest = lane > largest ? lane : largest;
+  }
+  return largest;
 }
 inline F16 sum_lanes_of_16(const F16 (&a)[16]) {
   return each_lane<F16>([&](int i) { return sum_lanes(a[i]); });

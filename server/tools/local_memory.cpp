@@ -49,7 +49,7 @@ LocalMemory::LocalMemory(const std::shared_ptr<const engine::ModelWeights>& weig
     : served_(weights, kernels, target_threads, 1, {}, one_at_a_time()),
       models_(weights, kernels, target_threads, 1, {}),
       state_(models_.target->make_state()),
-      notes_(served_.engine, {}, identity) {}
+      notes_(served_.engine, kernels, {}, identity) {}
 
 std::string LocalMemory::text(std::span<const TokenId> tokens) const {
   std::string bytes;

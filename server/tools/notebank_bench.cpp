@@ -204,8 +204,9 @@ int notebank_bench(const Options& options, std::ostream& out) {
   const auto [weights, tokenizer, config] =
       engine::assemble_model(*path, engine::WeightsDtype::kBf16);
   engine::tools::require_shape(config, std::nullopt);
-  LocalMemory memory(weights, engine::tools::kernels_from_environment(),
-                     std::max<std::size_t>(number("threads", 1, 64), 1), weights->sha256);
+  const kernels::Kernels& kernels = engine::tools::kernels_from_environment();
+  LocalMemory memory(weights, kernels, std::max<std::size_t>(number("threads", 1, 64), 1),
+                     weights->sha256);
   if (sentences > 0) {
     print_sentences(measure_sentences(memory, sentences), sentences, options.has("json"), out);
     return engine::tools::kToolOk;
@@ -215,7 +216,7 @@ int notebank_bench(const Options& options, std::ostream& out) {
                                                                      : memory::SpanScore::kWindow;
   const Figures figures = measure(memory, haystack, number("questions", 300, 1000), making);
   const SearchFigures search =
-      measure_search(number("search-notes", kSearchNotesMax, kSearchNotesMax));
+      measure_search(kernels, number("search-notes", kSearchNotesMax, kSearchNotesMax));
   if (options.has("json")) {
     print_json(figures, search, out);
   } else {

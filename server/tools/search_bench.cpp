@@ -61,7 +61,7 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-SearchFigures measure_search(std::size_t notes_max) {
+SearchFigures measure_search(const kernels::Kernels& kernels, std::size_t notes_max) {
   SearchFigures figures;
   Sketches sketches;
   std::vector<float> query;
@@ -69,7 +69,7 @@ SearchFigures measure_search(std::size_t notes_max) {
        sketches.next().first(memory::kQueryTokens * memory::kSketchCoordinates)) {
     query.push_back(memory::from_bf16(coordinate));
   }
-  memory::SketchIndex index;
+  memory::SketchIndex index(kernels);
   memory::TextIndex texts;
   const std::string asked = text_of(17, false);
   for (const Size& size : kSizes) {

@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+namespace spel::kernels {
+class Kernels;
+}
+
 namespace spel::server::tools {
 
 struct SearchFigure {
@@ -23,6 +27,6 @@ struct SearchFigures {
 };
 
 /// Searches banks of 10,000, 100,000 and 1,000,000 notes of random sketches, as far as `notes_max`.
-[[nodiscard]] SearchFigures measure_search(std::size_t notes_max);
+[[nodiscard]] SearchFigures measure_search(const kernels::Kernels& kernels, std::size_t notes_max);
 
 }  // namespace spel::server::tools

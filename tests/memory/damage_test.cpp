@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/base/error.h"
+#include "kernels/kernels.h"
 #include "memory/bf16.h"
 #include "memory/checksum.h"
 #include "memory/note_bank.h"
@@ -55,7 +56,7 @@ class DamageTest : public ::testing::Test {
   void damage(const char* sql) const { Database((directory_ / "notebank.db").string()).exec(sql); }
 
   [[nodiscard]] std::vector<NoteId> found_by_text() const {
-    NoteBank bank(directory_, kModel, kShape, 128);
+    NoteBank bank(kernels::Kernels::select(), directory_, kModel, kShape, 128);
     std::vector<NoteId> ids;
     for (const Note& note : bank.address("bank", {{}, {}, " fact"}, Ranker::kText, 8)) {
       ids.push_back(note.id);
@@ -85,7 +86,7 @@ TEST_F(DamageTest, ADamagedRowOfAnyTableIsLeftOutAndSaid) {
   damage("UPDATE note SET text='one fiction' WHERE id=1");
   damage("UPDATE sketch SET vector=zeroblob(LENGTH(vector)) WHERE note=2");
   EXPECT_THAT(found_by_text(), ElementsAre(3, 4));
-  NoteBank bank(directory_, kModel, kShape, 128);
+  NoteBank bank(kernels::Kernels::select(), directory_, kModel, kShape, 128);
   EXPECT_EQ(bank.damaged(), 2U);
   EXPECT_EQ(bank.notes(), 2U);
   EXPECT_EQ(bank.bank("bank").damaged, 2U);
@@ -116,7 +117,7 @@ TEST_F(DamageTest, AMissingSketchIsDamageAndAPassageWithoutOneIsNot) {
 
 TEST_F(DamageTest, DamagedCoordinatesAreLeftOutOfTheSearchThatReadsThem) {
   damage("UPDATE coordinates SET vector=zeroblob(LENGTH(vector)) WHERE note=1");
-  NoteBank bank(directory_, kModel, kShape, 128);
+  NoteBank bank(kernels::Kernels::select(), directory_, kModel, kShape, 128);
   const std::vector<float> query(kShape.width(), 1.0F);
   std::vector<NoteId> ids;
   for (const Note& note : bank.address("bank", {query, query, {}}, Ranker::kNative, 8)) {
@@ -150,7 +151,7 @@ TEST_F(DamageTest, ValuesThatCannotBeAreLeftOutThoughTheirChecksumFits) {
 }
 
 TEST_F(DamageTest, ABankTakesNoNoteThatCannotBe) {
-  NoteBank bank(directory_, kModel, kShape, 128);
+  NoteBank bank(kernels::Kernels::select(), directory_, kModel, kShape, 128);
   NoteDraft note = draft("five facts");
   note.sketch[0] = to_bf16(std::numeric_limits<float>::infinity());
   EXPECT_THROW(bank.append("bank", {&note, 1}), Error);
@@ -188,7 +189,7 @@ TEST_F(DamageTest, AStoreOfTheFormatBeforeIsBroughtToThisOne) {
   EXPECT_EQ(Database((directory_ / "notebank.db").string()).integer("PRAGMA user_version"),
             kBankFormat);
   {
-    NoteBank bank(directory_, kModel, kShape, 128);
+    NoteBank bank(kernels::Kernels::select(), directory_, kModel, kShape, 128);
     EXPECT_THAT(bank.warnings(), IsEmpty());
     const NoteDraft note = draft("five facts");
     EXPECT_EQ(bank.append("bank", {&note, 1}), std::vector<NoteId>{5});

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config/base/error.h"
+#include "kernels/kernels.h"
 #include "memory/note_bank.h"
 #include "memory/sqlite.h"
 #include "memory/store.h"
@@ -188,7 +189,7 @@ TEST_F(DataDirectoryTest, WhereNothingCanBeWrittenNotesAreStillFound) {
   fs::permissions(data(), fs::perms{0555});
   fs::permissions(root_, fs::perms{0755});
   const bool good = as_nobody([this] {
-    NoteBank bank(data(), kModel, kShape);
+    NoteBank bank(kernels::Kernels::select(), data(), kModel, kShape);
     const auto found = bank.address("bank", {{}, {}, "a fact"}, Ranker::kText, 2);
     if (found.size() != 1 || bank.notes() != 2 || bank.read_only_because().empty()) {
       return false;

@@ -10,8 +10,9 @@
 #include <random>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "memory/bf16.h"
-#include "memory/coarse_scan.h"
+#include "memory/coarse_sketch.h"
 #include "memory/projection.h"
 
 namespace spel::memory {
@@ -50,7 +51,7 @@ std::uint64_t content(NoteId id) { return static_cast<std::uint64_t>(id); }
 
 TEST(SketchIndex, FindsTheNoteTheQueryIsAPieceOf) {
   std::mt19937 random(1);
-  SketchIndex index;
+  SketchIndex index(kernels::Kernels::select());
   std::vector<std::vector<float>> all(1000);
   for (NoteId id = 1; id <= 1000; ++id) {
     index.add(id, content(id), random_sketch(random, all[static_cast<std::size_t>(id - 1)]));
@@ -70,7 +71,7 @@ TEST(SketchIndex, EqualNotesComeInTheOrderOfTheirIdsWhateverWasRemoved) {
   std::mt19937 random(2);
   std::vector<float> anchors;
   const auto sketch = random_sketch(random, anchors);
-  SketchIndex index;
+  SketchIndex index(kernels::Kernels::select());
   for (NoteId id = 1; id <= 40; ++id) {
     index.add(id, content(id), sketch);
   }
@@ -94,7 +95,7 @@ TEST(SketchIndex, CopiesOfOneNoteTakeNobodysPlace) {
   std::vector<float> anchors;
   const auto sketch = random_sketch(random, anchors);
   const std::vector<float> query(anchors.begin(), anchors.begin() + 8 * kSketchCoordinates);
-  SketchIndex index;
+  SketchIndex index(kernels::Kernels::select());
   for (NoteId id = 1; id <= kCopies; ++id) {
     index.add(id, 1, sketch);
   }
@@ -110,7 +111,7 @@ TEST(SketchIndex, CopiesOfOneNoteTakeNobodysPlace) {
 }
 
 TEST(SketchIndex, AnEmptyIndexOrQueryFindsNothing) {
-  SketchIndex index;
+  SketchIndex index(kernels::Kernels::select());
   const std::vector<float> query(kSketchCoordinates);
   EXPECT_TRUE(index.search(query, 2).empty());
   EXPECT_TRUE(index.search({}, 2).empty());
@@ -122,7 +123,7 @@ TEST(SketchIndex, ASearchOfManyFindsWhatASearchOfEachFinds) {
   constexpr NoteId kNotes = 5000;
   constexpr std::size_t kTop = 5;
   std::mt19937 random(6);
-  SketchIndex index;
+  SketchIndex index(kernels::Kernels::select());
   std::vector<float> anchors;
   std::vector<float> query;
   for (NoteId id = 1; id <= kNotes; ++id) {
@@ -159,49 +160,21 @@ TEST(SketchIndex, ASearchOfManyFindsWhatASearchOfEachFinds) {
   }
 }
 
-TEST(CoarseScan, EveryInstructionSetGivesTheSameScores) {
-  constexpr std::size_t kNotes = 200;
-  std::mt19937 random(7);
-  std::vector<std::uint8_t> blocks(kNotes * kCoarseBytes);
-  CoarseQuery query{};
-  const auto scores_of = [&](CoarseScan scan) {
-    std::vector<std::int32_t> scores(kNotes);
-    scan(blocks.data(), kNotes, query, scores.data());
-    return scores;
-  };
-  // Ordinary values, then the largest of every sign, where a narrower sum would overflow.
-  for (const bool extreme : {false, true}) {
-    for (std::uint8_t& byte : blocks) {
-      byte = static_cast<std::uint8_t>(extreme ? 1 + random() % 2 * 254 : 1 + random() % 255);
-    }
-    for (auto& token : query) {
-      for (std::int8_t& value : token) {
-        value = static_cast<std::int8_t>(extreme ? -127 + static_cast<int>(random() % 2) * 254
-                                                 : static_cast<int>(random() % 255) - 127);
-      }
-    }
-    const auto expected = scores_of(coarse_scans().front());
-    for (const CoarseScan scan : coarse_scans()) {
-      EXPECT_EQ(scores_of(scan), expected);
-    }
-  }
-}
-
-TEST(CoarseScan, TheDefinitionIsTheBestOfTheAlignments) {
+TEST(CoarseSketch, AScoreIsTheBestOfTheAlignments) {
   std::mt19937 random(8);
   std::vector<float> anchors;
   const auto sketch = random_sketch(random, anchors);
   std::vector<std::uint8_t> block(kCoarseBytes);
   make_coarse(sketch, block);
   CoarseQuery query{};
-  for (std::size_t i = 0; i < kCoarseCoordinates; ++i) {
+  for (std::size_t i = 0; i < kernels::kCoarseCoordinates; ++i) {
     query[0][i] = to_coarse(anchors[4 * kSketchCoordinates + i]);
     query[1][i] = to_coarse(anchors[5 * kSketchCoordinates + i]);
   }
   std::int32_t expected = std::numeric_limits<std::int32_t>::min();
   for (std::size_t last = 0; last < kAnchors; ++last) {
     std::int32_t sum = 0;
-    for (std::size_t i = 0; i < kCoarseCoordinates; ++i) {
+    for (std::size_t i = 0; i < kernels::kCoarseCoordinates; ++i) {
       const auto coarse = [&](std::size_t anchor) {
         return to_coarse(from_bf16(sketch[i * kAnchors + anchor]));
       };
@@ -210,7 +183,7 @@ TEST(CoarseScan, TheDefinitionIsTheBestOfTheAlignments) {
     expected = std::max(expected, sum);
   }
   std::int32_t found = 0;
-  coarse_scans().front()(block.data(), 1, query, &found);
+  kernels::Kernels::select().coarse_alignments(block.data(), 1, query.front().data(), &found);
   EXPECT_EQ(found, expected);
   EXPECT_EQ(to_coarse(0.9F), 127);
   EXPECT_EQ(to_coarse(-0.9F), -127);
@@ -218,9 +191,56 @@ TEST(CoarseScan, TheDefinitionIsTheBestOfTheAlignments) {
   EXPECT_EQ(to_coarse(-0.1F), -25);
 }
 
+/// What searches and projections of random banks come to, to the bit.
+std::vector<float> found_by(const kernels::Kernels& kernels) {
+  constexpr std::size_t kChannels = 5;
+  constexpr ChannelShape kShape{kChannels, 48};
+  std::mt19937 random(10);
+  std::vector<float> found;
+  const auto keep = [&](const std::vector<Match>& matches) {
+    for (const Match& match : matches) {
+      found.push_back(static_cast<float>(match.id));
+      found.push_back(match.score);
+    }
+  };
+  SketchIndex sketches(kernels);
+  NativeIndex native(kernels, kChannels);
+  std::vector<float> anchors;
+  for (NoteId id = 1; id <= 2500; ++id) {
+    sketches.add(id, content(id), random_sketch(random, anchors));
+  }
+  for (NoteId id = 1; id <= 50; ++id) {
+    std::vector<std::uint16_t> coordinates;
+    for (const float value : unit(random, kChannels * kChannelCoordinates)) {
+      coordinates.push_back(to_bf16(value));
+    }
+    native.add(id, content(id), coordinates);
+  }
+  const Projection projection(kernels, kShape);
+  for (const std::size_t tokens : {1U, 2U, 8U, 16U, 20U}) {
+    keep(sketches.search(unit(random, tokens * kSketchCoordinates), 300));
+    const auto keys = unit(random, kShape.width());
+    std::vector<float> coordinates(kChannels * kChannelCoordinates);
+    projection.coordinates(keys, coordinates);
+    keep(native.search(coordinates, Ranker::kNative, 50));
+    keep(native.search(coordinates, Ranker::kVotes, 50));
+    std::vector<float> sketch(kSketchCoordinates);
+    projection.sketch(keys, sketch);
+    found.insert(found.end(), sketch.begin(), sketch.end());
+  }
+  return found;
+}
+
+TEST(Index, EveryKernelSetFindsTheSameWithTheSameScores) {
+  const std::vector<float> expected = found_by(kernels::Kernels::select(kernels::Isa::kScalar));
+  for (const kernels::Isa isa : kernels::attainable_isas()) {
+    EXPECT_EQ(found_by(kernels::Kernels::select(isa)), expected) << kernels::isa_name(isa);
+  }
+}
+
 TEST(NativeIndex, RanksBySumAndByVotesAndKeepsBothAfterARemoval) {
   constexpr std::size_t kChannels = 3;
-  NativeIndex index(kChannels);
+  NativeIndex index(kernels::Kernels::select(), kChannels);
   const auto add = [&](NoteId id, const std::vector<float>& by_channel) {
     std::vector<std::uint16_t> coordinates(kChannels * kChannelCoordinates);
     for (std::size_t channel = 0; channel < kChannels; ++channel) {
@@ -245,31 +265,8 @@ TEST(NativeIndex, RanksBySumAndByVotesAndKeepsBothAfterARemoval) {
   EXPECT_EQ(index.size(), 18U);
 }
 
-TEST(BlockDots, EveryInstructionSetGivesTheScalarBits) {
-  std::mt19937 random(3);
-  constexpr std::size_t kDim = 32;
-  constexpr std::size_t kQueries = 5;
-  std::vector<std::uint16_t> block(kDim * kBlockRows);
-  for (std::uint16_t& value : block) {
-    value = to_bf16(unit(random, 2)[0]);
-  }
-  const std::vector<float> queries = unit(random, kQueries * kDim);
-  std::vector<float> expected(kQueries * kBlockRows);
-  for (std::size_t q = 0; q < kQueries; ++q) {
-    for (std::size_t i = 0; i < kDim; ++i) {
-      for (std::size_t row = 0; row < kBlockRows; ++row) {
-        expected[q * kBlockRows + row] +=
-            queries[q * kDim + i] * from_bf16(block[i * kBlockRows + row]);
-      }
-    }
-  }
-  std::vector<float> found(expected.size());
-  select_block_dots()(block.data(), queries.data(), kQueries, kDim, found.data());
-  EXPECT_EQ(found, expected);
-}
-
 TEST(Projection, KeepsLikenessOfKeysAndEqualityExactly) {
-  const Projection projection({54, 64});
+  const Projection projection(kernels::Kernels::select(), {54, 64});
   std::mt19937 random(4);
   const auto key = unit(random, 54 * 64);
   std::vector<float> a(kSketchCoordinates);
@@ -287,7 +284,7 @@ TEST(Projection, KeepsLikenessOfKeysAndEqualityExactly) {
 TEST(SketchIndex, TenThousandNotesAreSearchedFast) {
   std::mt19937 random(5);
   std::vector<float> anchors;
-  SketchIndex index;
+  SketchIndex index(kernels::Kernels::select());
   for (NoteId id = 1; id <= 10'000; ++id) {
     index.add(id, content(id), random_sketch(random, anchors));
   }

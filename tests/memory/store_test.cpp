@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "config/base/error.h"
+#include "kernels/kernels.h"
 #include "memory/note_bank.h"
 #include "memory/sqlite.h"
 
@@ -218,7 +219,7 @@ TEST_F(StoreTest, AStoreOfAnotherFormatIsRefusedAndLeftAsItIs) {
 // -----------------------------------------------------------------------
 
 TEST_F(StoreTest, AnUnknownOrEmptyBankIsAnsweredAndNothingChanges) {  // [ggml-org/llama.cpp#14434]
-  NoteBank bank({}, kModel, kShape);
+  NoteBank bank(kernels::Kernels::select(), {}, kModel, kShape);
   const std::vector<float> query(kShape.width(), 1.0F);
   EXPECT_EQ(code_of([&] { (void)bank.address("none", {query, query}, Ranker::kSum, 2); }),
             ErrorCode::kNotFound);
@@ -233,11 +234,11 @@ TEST_F(StoreTest, AnUnknownOrEmptyBankIsAnsweredAndNothingChanges) {  // [ggml-o
 
 TEST_F(StoreTest, ABankOfAnotherModelIsRefusedWhenAddressed) {
   {
-    NoteBank bank(directory_, kModel, kShape);
+    NoteBank bank(kernels::Kernels::select(), directory_, kModel, kShape);
     const NoteDraft note = draft("one");
     (void)bank.append("bank", {&note, 1});
   }
-  NoteBank bank(directory_, "bbbb", kShape);
+  NoteBank bank(kernels::Kernels::select(), directory_, "bbbb", kShape);
   const std::vector<float> query(kShape.width(), 1.0F);
   std::string message;
   EXPECT_EQ(code_of([&] { (void)bank.address("bank", {query, query}, Ranker::kSum, 2); }, &message),
@@ -247,7 +248,7 @@ TEST_F(StoreTest, ABankOfAnotherModelIsRefusedWhenAddressed) {
 }
 
 TEST_F(StoreTest, AddressingLeavesCopiesOut) {
-  NoteBank bank(directory_, kModel, kShape);
+  NoteBank bank(kernels::Kernels::select(), directory_, kModel, kShape);
   // More of them than any search looks at closely.
   std::vector<NoteDraft> notes(600, draft("one is here"));
   notes.push_back(draft("two is here"));
@@ -272,7 +273,7 @@ TEST_F(StoreTest, AHundredThousandNotesOpenQuickly) {
     (void)store.append("bank", kModel, kShape, std::vector<NoteDraft>(kNotes, draft("note")));
   }
   const auto begin = std::chrono::steady_clock::now();
-  const NoteBank bank(directory_, kModel, kShape);
+  const NoteBank bank(kernels::Kernels::select(), directory_, kModel, kShape);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   EXPECT_EQ(bank.notes(), kNotes);
   RecordProperty("open_ms", static_cast<int>(took.count() * 1000));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/base/error.h"
+#include "kernels/kernels.h"
 #include "memory/bf16.h"
 
 namespace spel::memory {
@@ -32,7 +33,7 @@ class Text {
     return std::span(keys_).subspan(token * kShape.width(), kShape.width());
   }
   [[nodiscard]] std::vector<NoteDraft> write(const WriterOptions& options) const {
-    const Projection projection(kShape);
+    const Projection projection(kernels::Kernels::select(), kShape);
     Writer writer(projection, options);
     std::vector<NoteDraft> notes;
     for (std::size_t t = 0; t < tokens_.size(); t += kChunkTokens) {
@@ -104,7 +105,7 @@ TEST(Writer, SketchesBeginAFewTokensBeforeTheWindow) {
   text.make_distinct(kFrom, kAnchors);
   const auto notes = text.write({.notes_per_chunk = 1});
   ASSERT_EQ(notes.size(), 1U);
-  const Projection projection(kShape);
+  const Projection projection(kernels::Kernels::select(), kShape);
   std::vector<float> expected(kSketchCoordinates);
   for (std::size_t anchor = 0; anchor < kAnchors; ++anchor) {
     projection.sketch(text.key(kFrom - kAnchorLead + anchor), expected);
@@ -120,7 +121,7 @@ TEST(Writer, SketchesOfATextsBeginningBeginWithIt) {
   const auto notes = text.write({.notes_per_chunk = 1});
   ASSERT_EQ(notes.size(), 1U);
   std::vector<float> expected(kSketchCoordinates);
-  Projection(kShape).sketch(text.key(0), expected);
+  Projection(kernels::Kernels::select(), kShape).sketch(text.key(0), expected);
   for (std::size_t i = 0; i < kSketchCoordinates; ++i) {
     EXPECT_EQ(notes.front().sketch[i * kAnchors], to_bf16(expected[i]));
   }
@@ -154,7 +155,7 @@ TEST(Writer, TheDocumentsScoreTakesTheSinglePeak) {
 }
 
 TEST(Writer, RefusesSpansShorterThanTheirAnchors) {
-  const Projection projection(kShape);
+  const Projection projection(kernels::Kernels::select(), kShape);
   EXPECT_THROW(Writer(projection, {.span_tokens = 8}), Error);
 }
 

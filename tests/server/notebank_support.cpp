@@ -47,7 +47,8 @@ std::unique_ptr<const Backend> notebank_backend(const std::string& data_dir,
       config, std::move(rig->target), engine::make_model_drafter("ternary", std::move(rig->draft)),
       engine::make_ascii_tokenizer());
   backend->resources = std::move(rig);
-  backend->notes = std::make_unique<NoteService>(*backend->engine, data_dir, hash);
+  backend->notes =
+      std::make_unique<NoteService>(*backend->engine, kernels::Kernels::select(), data_dir, hash);
   return backend;
 }
 

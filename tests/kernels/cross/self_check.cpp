@@ -198,6 +198,54 @@ void check_mixers(const Kernels& kernels, Hash& hash) {
   }
 }
 
+void check_search(const Kernels& kernels, Hash& hash) {
+  Inputs inputs;
+  for (const std::size_t dim : {1U, 16U, 33U}) {
+    std::vector<std::uint16_t> panel(dim * kLanes);
+    for (std::uint16_t& value : panel) {
+      // Any sign, exponents around 1, any mantissa.
+      value = static_cast<std::uint16_t>((inputs.next() & 0x83FFU) + 0x3C00U);
+    }
+    for (const std::size_t tokens : {1U, 6U, 16U}) {
+      const auto queries = inputs.floats(tokens * dim);
+      std::vector<float> dots(tokens * kLanes);
+      kernels.bf16_dots(panel.data(), queries.data(), tokens, dim, dots.data());
+      hash.add(dots);
+      hash.add(
+          std::vector<float>{kernels.bf16_alignment(panel.data(), queries.data(), tokens, dim)});
+    }
+  }
+  std::vector<std::uint8_t> panels(50 * kCoarseCoordinates * kLanes);
+  for (std::uint8_t& value : panels) {
+    value = static_cast<std::uint8_t>(1 + inputs.next() % 255);
+  }
+  std::vector<std::int8_t> query(kCoarseTokens * kCoarseCoordinates);
+  for (std::int8_t& value : query) {
+    value = static_cast<std::int8_t>(static_cast<int>(inputs.next() % 255) - 127);
+  }
+  std::vector<std::int32_t> scores(50);
+  kernels.coarse_alignments(panels.data(), scores.size(), query.data(), scores.data());
+  hash.add(scores);
+  for (const std::size_t n : kSizes) {
+    for (const std::size_t count : {1U, 17U}) {
+      auto rows = inputs.floats(count * n);
+      kernels.unit_rows(rows.data(), count, n);
+      hash.add(rows);
+      std::vector<float> dots(count);
+      kernels.ordered_dots(rows.data(), n, count, inputs.floats(n).data(), n, dots.data());
+      hash.add(dots);
+      std::vector<ProjectedTo> places(rows.size());
+      for (ProjectedTo& place : places) {
+        place = {static_cast<std::uint32_t>(inputs.next() % 7),
+                 inputs.next() % 2 == 0 ? 1.0F : -1.0F};
+      }
+      std::vector<float> projected(7);
+      kernels.project(rows.data(), places.data(), places.size(), projected.data());
+      hash.add(projected);
+    }
+  }
+}
+
 void check_scalar_math(const Kernels&, Hash& hash) {
   Inputs inputs;
   for (const float x : inputs.floats(2000, 45.0F)) {
@@ -226,6 +274,7 @@ int run_checks() {
        [](const Kernels& k, Hash& h) { check_ternary(k, TernaryKernel::kScalar, h); }},
       {"rows", check_rows},
       {"mixers", check_mixers},
+      {"search", check_search},
       {"scalar_math", check_scalar_math}};
   bool agree = true;
   for (const Check& check : checks) {
