@@ -12,6 +12,10 @@ struct KernelRegistry {
   /// Best first, never empty. Two entries may share an Isa (with and without an extension): all
   /// give the same bits, and select() takes the first.
   [[nodiscard]] static std::span<const Kernels> attainable();
+  /// For tests that call each function alone.
+  [[nodiscard]] static const FunctionTable& table_of(const Kernels& kernels) {
+    return kernels.table_;
+  }
 };
 
 }  // namespace spel::kernels
