@@ -11,8 +11,22 @@ from dataclasses import dataclass
 
 import torch
 
-from generate import StepDecoder, choose
 from params import Parameters
+from torch_model import TorchDecoder
+
+
+def gumbel(seed: int, position: int, shape: tuple[int, int]) -> torch.Tensor:
+    """Noise of one position, the same for target and draft (coupled sampling)."""
+    generator = torch.Generator().manual_seed(seed * 1_000_003 + position)
+    uniform = torch.rand(shape, generator=generator).clamp(1e-7, 1 - 1e-7)
+    return -torch.log(-torch.log(uniform))
+
+
+def choose(logits: torch.Tensor, temperature: float, seed: int, position: int) -> torch.Tensor:
+    """argmax of logits / T + noise; plain argmax at temperature 0."""
+    if temperature <= 0:
+        return logits.argmax(-1)
+    return (logits / temperature + gumbel(seed, position, tuple(logits.shape))).argmax(-1)
 
 
 @dataclass
@@ -48,8 +62,8 @@ def paths(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The target's own ``count + k`` tokens, and the draft's ``k`` proposals at each of ``count``."""
     batch, start = prompts.shape
-    main = StepDecoder(target, batch, start + count + k + 1)
-    side = StepDecoder(draft, batch, start + count + k + 1)
+    main = TorchDecoder(target, batch, start + count + k + 1)
+    side = TorchDecoder(draft, batch, start + count + k + 1)
     logits, guess = main.feed(prompts), side.feed(prompts)
     path, proposals = [], []
     for j in range(count + k):

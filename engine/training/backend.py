@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import torch
 
+from fused import FusedDecoder, FusedModel, KernelsUnavailable
 from params import Parameters
+from torch_model import TorchDecoder, TorchModel
 
 
-def set_threads(count: int) -> None:
-    """Threads of torch and of the kernels (both use OpenMP)."""
-    torch.set_num_threads(count)
+def _unavailable(error: KernelsUnavailable) -> None:
+    print(f"fused kernels unavailable ({error}); using plain PyTorch", file=sys.stderr)
 
 
-def make_model(parameters: Parameters, backend: str = "auto"):
+def make_model(parameters: Parameters, backend: str = "auto") -> FusedModel | TorchModel:
     """A model with ``forward``, ``backward``, ``refresh`` and a flat ``grad``."""
     if backend != "torch" and not (backend == "auto" and torch.cuda.is_available()):
-        from fused import FusedModel, KernelsUnavailable
-
         try:
             return FusedModel(parameters)
         except KernelsUnavailable as error:
             if backend == "fused":
                 raise
-            print(
-                f"fused kernels unavailable ({error}); using plain PyTorch",
-                file=sys.stderr,
-            )
-    from torch_model import TorchModel
-
+            _unavailable(error)
     return TorchModel(parameters)
+
+
+def decoders(parameters: Parameters) -> Callable[[int, int], FusedDecoder | TorchDecoder]:
+    """What makes a decoder for (sequences, their length); without the fused kernels a slow one."""
+    try:
+        model = FusedModel(parameters)
+    except KernelsUnavailable as error:
+        _unavailable(error)
+        return lambda rows, length: TorchDecoder(parameters, rows, length)
+    return lambda rows, length: FusedDecoder(model, rows, length)

@@ -55,6 +55,16 @@ class ModelConfig:
         fields["draft_layers"] = tuple(fields["draft_layers"])
         return ModelConfig(**fields)
 
+    @staticmethod
+    def of_directory(fields: dict) -> ModelConfig:
+        """From the ``config.json`` of a model directory."""
+        names = (
+            "d_model", "n_layers", "d_ff", "vocab_size", "max_seq", "attn_period",
+            "attn_logit_scale",
+        )  # fmt: skip
+        own = {name: fields[name] for name in names}
+        return ModelConfig(**own, draft_layers=tuple(fields["draft"]["layers"]))
+
 
 SHARED = ("embed", "head", "final_norm")  # what the draft takes over from its target
 MATRICES = ("qkv", "out", "gate_up", "down")

@@ -12,25 +12,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
-import time
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from backend import make_model, set_threads
-from budget import tokens_for
+from backend import make_model
 from config import SHARED, ModelConfig
 from corpus import Corpus
 from export import load_weights
 from loss import distillation
 from notebank_data import NoteBankGenerator, NoteBankSpec
-from optim import Optimiser
 from params import Parameters, draft_from_target
-from progress import Progress, break_silence, note
-from train import Schedule
+from progress import break_silence
+from run import Run, add_arguments
 
 _PRINTABLE = (32, 127)
 _RANDOM_WEIGHT = 0.3
@@ -88,75 +83,39 @@ class DistillBatches:
         return text[start : start + length]
 
 
-class Distillation:
-    """A resumable distillation run."""
+class DraftRun(Run):
+    """Distillation from a target that stays as it is."""
+
+    name, prefix, losses = "draft", "draft-", ("kl",)
 
     def __init__(self, args: argparse.Namespace) -> None:
         config = json.loads(args.config.read_text())
-        self.settings = config["distill"]
-        self.out: Path = args.out
+        settings = config["distill"]
         corpus = Corpus(args.data, config["data"]["mix"], config["data"]["held_out"])
         rollouts = torch.load(args.rollouts) if args.rollouts else None
-        self.batches = DistillBatches(
-            corpus, rollouts, config["seed"], self.settings["step_tokens"]
-        )
+        self.batches = DistillBatches(corpus, rollouts, config["seed"], settings["step_tokens"])
         target = Parameters(ModelConfig.load(args.config))
         load_weights(args.target, target)
         target.round_to_bf16()
         self.target = make_model(target, args.backend)
-        self.parameters = draft_from_target(target)
-        if args.start is not None:
-            load_weights(args.start, self.parameters)
-        self.tokens = self.step = 0
-        state = self._read_checkpoint()
-        for name in SHARED:  # also after a change of the target
-            self.parameters[name].copy_(target[name])
-        self.draft = make_model(self.parameters, args.backend)
-        self.optimiser = Optimiser(
-            self.parameters, self.draft.grad, self.settings["muon_lr"], self.settings["adam_lr"],
-            self.settings["weight_decay"], self.settings["clip"], frozen=SHARED,
-            kernels=getattr(self.draft, "lib", None),
-        )  # fmt: skip
-        if state is not None:
-            self.optimiser.load(state["optimiser"])
-        self.total = args.tokens or self.settings["total_tokens"]
         self.warm_start = args.start is not None
-        if args.minutes is not None:
-            plan, step_tokens = self.out / "draft-plan.json", self.settings["step_tokens"]
-            self.total = tokens_for(args.minutes, plan, step_tokens, self._measured_step)
-        self.schedule = Schedule(self.settings, self.total)
+        parameters = draft_from_target(target)
+        if args.start is not None:
+            load_weights(args.start, parameters)
+        super().__init__(args.out, settings, parameters, args.backend, frozen=SHARED)
+        for name in SHARED:  # also after a change of the target
+            parameters[name].copy_(target[name])
+        self.model.refresh()
+        self.total = args.tokens or self.total
         held_out = torch.from_numpy(
             corpus.rows(np.random.default_rng(7), 12, 512, True).astype(np.int64)
         )
-        stage = self.settings["stages"][0] | {
-            "shares": {"notebank": 1.0, "rollouts": 0.0, "prose": 0.0}
-        }
+        stage = settings["stages"][0] | {"shares": {"notebank": 1.0, "rollouts": 0.0, "prose": 0.0}}
         recall = DistillBatches(corpus, rollouts, 99, 12 * 512).draw(stage, 0)
         self.probes = {"prose": (held_out, None), "recall": recall}
-        self.stopping = False
 
-    def _read_checkpoint(self) -> dict | None:
-        path = self.out / "draft-last.pt"
-        if not path.exists():
-            return None
-        state = torch.load(path)
-        self.parameters.flat.copy_(state["flat"])
-        self.tokens, self.step = state["tokens"], state["step"]
-        print(
-            f"resuming at step {self.step}, {self.tokens / 1e6:.2f} M tokens",
-            flush=True,
-        )
-        return state
-
-    def save(self) -> None:
-        state = {
-            "flat": self.parameters.flat,
-            "optimiser": self.optimiser.state(),
-            "tokens": self.tokens,
-            "step": self.step,
-        }
-        torch.save(state, self.out / "draft-last.pt.part")
-        os.replace(self.out / "draft-last.pt.part", self.out / "draft-last.pt")
+    def measured_stage(self) -> dict:
+        return self.settings["stages"][0]
 
     def _blend(self) -> float:
         """The ternary grid is faded in, so that the copied layers are not destroyed at once."""
@@ -165,96 +124,56 @@ class Distillation:
         start, end = self.settings["ternary_from"], self.settings["ternary_until"]
         return min(1.0, max(0.0, (self.tokens / self.total - start) / (end - start)))
 
-    def _gradient(self, stage: dict, step: int) -> tuple[float, int]:
-        """Adds the gradient of one batch; returns its loss and its size."""
+    def before_step(self) -> None:
+        self.model.ternary_blend = self._blend()
+        self.model.refresh()
+
+    def gradient(self, stage: dict, step: int) -> tuple[int, dict[str, float]]:
         tokens, weights = self.batches.draw(stage, step)
         teacher, _ = self.target.forward(tokens, keep=False)
-        logits, saved = self.draft.forward(tokens)
+        logits, saved = self.model.forward(tokens)
         loss, d_logits = distillation(
             logits, teacher, weights.to(logits.device), self.settings["sharpen"]
         )
-        self.draft.backward(saved, d_logits, shared=False)
-        return loss, tokens.numel()
-
-    def _measured_step(self, step: int) -> None:
-        self._gradient(self.settings["stages"][0], step)
-        self.draft.grad.zero_()
+        self.model.backward(saved, d_logits, shared=False)
+        return tokens.numel(), {"kl": loss}
 
     def agreement(self) -> dict[str, float]:
         """How often the draft's first choice is the target's, teacher-forced on held-out text."""
-        self.draft.ternary_blend = 1.0
-        self.draft.refresh()
+        self.model.ternary_blend = 1.0
+        self.model.refresh()
         result = {}
         for name, (tokens, weights) in self.probes.items():
             goal = self.target.forward(tokens, keep=False)[0].argmax(1)
-            same = self.draft.forward(tokens, keep=False)[0].argmax(1) == goal
+            same = self.model.forward(tokens, keep=False)[0].argmax(1) == goal
             result[name] = round(same.float().mean().item(), 4)
             if weights is not None:
                 answers = weights.reshape(-1) == weights.max()
                 result["answers"] = round(same[answers].float().mean().item(), 4)
         return result
 
-    def train(self) -> None:
-        every = self.settings["evaluate_every"]
-        log = (self.out / "draft-log.jsonl").open("a")
-        note(f"the draft: {self.total:,} tokens; checkpoints in {self.out}/draft-last.pt")
-        print(json.dumps({"tokens": self.tokens} | self.agreement()), flush=True)
-        progress = Progress("draft", self.tokens, self.total)
-        last_time, last_tokens, losses = time.monotonic(), self.tokens, []
-        while self.tokens < self.total and not self.stopping:
-            stage = self.schedule.stage(self.tokens)
-            self.draft.ternary_blend = self._blend()
-            self.draft.refresh()
-            loss, count = self._gradient(stage, self.step)
-            self.optimiser.step(self.schedule.factor(self.tokens, self.step))
-            losses.append(loss)
-            before, self.tokens = self.tokens, self.tokens + count
-            self.step += 1
-            progress.at(self.tokens)
-            if self.tokens // every == before // every and self.tokens < self.total:
-                continue
-            rate = (self.tokens - last_tokens) / (time.monotonic() - last_time)
-            record = {
-                "step": self.step,
-                "tokens": self.tokens,
-                "length": stage["length"],
-            }
-            record |= {"rate": round(rate), "kl": round(float(np.mean(losses)), 4)}
-            record |= self.agreement()
-            eta = (self.total - self.tokens) / rate / 60
-            print(json.dumps(record), f"eta {eta:.0f} min", flush=True)
-            log.write(json.dumps(record) + "\n")
-            log.flush()
-            self.save()
-            last_time, last_tokens, losses = time.monotonic(), self.tokens, []
-        self.save()
-        if self.tokens >= self.total:
-            weights = {"flat": self.parameters.flat.clone(), "tokens": self.tokens}
-            torch.save(weights, self.out / "draft.pt")
+    def figures(self, stage: dict, rates: dict, losses: dict) -> dict:
+        return losses | self.agreement()
 
-    def stop(self, *_: object) -> None:
-        self.stopping = True
+    def finish(self) -> None:
+        weights = {"flat": self.parameters.flat.clone(), "tokens": self.tokens}
+        torch.save(weights, self.out / "draft.pt")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    here = Path(__file__).parent
-    parser.add_argument("--config", type=Path, default=here / "configs" / "spel-21m.json")
-    parser.add_argument("--data", type=Path, default=here / "work" / "data")
+    add_arguments(parser)
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--rollouts", type=Path, help="text written by the target")
     parser.add_argument("--start", type=Path, help="begin from this draft, not from target layers")
-    parser.add_argument("--out", type=Path, default=here / "work" / "spel-21m")
-    parser.add_argument("--minutes", type=float, help="token budget = what fits in this time")
     parser.add_argument("--tokens", type=int, help="budget, instead of the configuration's")
-    parser.add_argument("--backend", choices=("auto", "fused", "torch"), default="auto")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    set_threads(args.threads)
+    torch.set_num_threads(args.threads)
     break_silence()
-    run = Distillation(args)
-    signal.signal(signal.SIGTERM, run.stop)
-    signal.signal(signal.SIGINT, run.stop)
+    run = DraftRun(args)
+    if args.minutes is not None:
+        run.fit_to(args.minutes)
+    print(json.dumps({"tokens": run.tokens} | run.agreement()), flush=True)
     run.train()
 
 

@@ -15,18 +15,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from acceptance import measure
-from backend import make_model, set_threads
+from acceptance import choose, measure
+from backend import make_model
 from config import ModelConfig
 from corpus import Corpus
 from export import load_pair, load_weights
-from generate import StepDecoder, choose
 from loss import cross_entropy
-from model_directory import read_directory
 from notebank_data import NoteBankGenerator
-from params import Parameters
+from params import Parameters, read_directory
 from probes import exact_share, recall_rows
 from progress import break_silence, note
+from torch_model import TorchDecoder
 
 # name: characters, keys, kind, digits of the key, sequences
 RECALL = {
@@ -123,7 +122,7 @@ def samples(target: Parameters, length: int, temperature: float) -> list[str]:
     texts = []
     for n, prompt in enumerate(_SAMPLE_PROMPTS):
         note(f"sample: {prompt!r}")
-        decoder = StepDecoder(target, 1, len(prompt) + length)
+        decoder = TorchDecoder(target, 1, len(prompt) + length)
         logits = decoder.feed(_as_tokens([prompt]))
         out = []
         for _ in range(length):
@@ -147,7 +146,7 @@ def main() -> None:
     parser.add_argument("--backend", choices=("auto", "fused", "torch"), default="auto")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    set_threads(args.threads)
+    torch.set_num_threads(args.threads)
     break_silence()
     config = json.loads(args.config.read_text())
     corpus = Corpus(args.data, config["data"]["mix"], config["data"]["held_out"])

@@ -9,29 +9,20 @@ import argparse
 import hashlib
 import json
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import torch
 
-from config import HEAD_DIM, ROPE_THETA, ModelConfig
-from generate import StepDecoder
+import reference
+from config import HEAD_DIM, ROPE_THETA, SHARED, ModelConfig
+from model_directory import NAMES, PRODUCTS, model_spec
 from params import Parameters
-from quantise import int8_rows, pack_ternary, ternary_rows
+from quantise import inference_values, int8_rows, pack_ternary, ternary_rows
 
 _SHIPPED = Path(__file__).resolve().parent.parent / "models" / "spel-21m"
 GOLDEN_TEXT = b"The key is 1907."
-_NAMES = {  # ours -> the directory's
-    "norm1": "input_norm.weight",
-    "norm2": "post_norm.weight",
-    "qkv": "mixer.qkv_proj",
-    "out": "mixer.out_proj",
-    "gate": "mlp.gate_proj",
-    "up": "mlp.up_proj",
-    "down": "mlp.down_proj",
-    "conv": "mixer.conv.weight",
-    "decay": "mixer.decay",
-    "write": "mixer.write",
-}
 _DTYPES = {
     torch.bfloat16: "BF16",
     torch.float32: "F32",
@@ -63,23 +54,22 @@ def write_safetensors(path: Path, tensors: Tensors, metadata: dict[str, str]) ->
         file.writelines(blobs)
 
 
-def layer_parts(p: Parameters, j: int) -> Tensors:
-    """Parameters of layer ``j`` under short names, fused ones taken apart."""
-    config = p.config
-    parts = {k: p[f"{j}.{k}"] for k in ("norm1", "qkv", "out", "norm2", "down")}
-    parts["gate"], parts["up"] = p[f"{j}.gate_up"].chunk(2)
+def layer_parts(config: ModelConfig, w: Mapping[str, torch.Tensor], j: int) -> Tensors:
+    """Weights of layer ``j`` under the directory's short names, fused ones taken apart."""
+    parts = {k: w[f"{j}.{k}"] for k in ("norm1", "qkv", "out", "norm2", "down")}
+    parts["gate"], parts["up"] = w[f"{j}.gate_up"].chunk(2)
     if not config.is_attention(j):
-        parts["conv"] = p[f"{j}.conv"].t()
-        parts["decay"], parts["write"] = p[f"{j}.gates"].chunk(2)
+        parts["conv"] = w[f"{j}.conv"].t()
+        parts["decay"], parts["write"] = w[f"{j}.gates"].chunk(2)
     return parts
 
 
 def target_tensors(target: Parameters) -> Tensors:
     tensors = {"embed_tokens.weight": target["embed"]}
     for i in range(target.config.n_layers):
-        for part, tensor in layer_parts(target, i).items():
-            name = _NAMES[part]
-            suffix = "" if name.endswith((".weight", "decay", "write")) else ".weight"
+        for part, tensor in layer_parts(target.config, target.views, i).items():
+            name = NAMES[part]
+            suffix = ".weight" if part in PRODUCTS else ""
             tensors[f"layers.{i}.{name}{suffix}"] = tensor
     tensors |= {"norm.weight": target["final_norm"], "lm_head.weight": target["head"]}
     return {name: tensor.to(torch.bfloat16) for name, tensor in tensors.items()}
@@ -88,8 +78,8 @@ def target_tensors(target: Parameters) -> Tensors:
 def draft_tensors(draft: Parameters) -> Tensors:
     tensors: Tensors = {}
     for j, layer in enumerate(draft.config.draft_layers):
-        for part, tensor in layer_parts(draft, j).items():
-            name = f"layers.{layer}.{_NAMES[part]}"
+        for part, tensor in layer_parts(draft.config, draft.views, j).items():
+            name = f"layers.{layer}.{NAMES[part]}"
             if part in ("qkv", "out"):
                 tensors[f"{name}.weight_q8"], tensors[f"{name}.scale"] = int8_rows(tensor)
             elif part in ("gate", "up", "down"):
@@ -104,16 +94,6 @@ def packed_bytes(tensors: Tensors) -> int:
     """Size of the quantised matrices with their scales."""
     ends = (".weight_q8", ".weight_t2", ".scale")
     return sum(t.numel() * t.element_size() for n, t in tensors.items() if n.endswith(ends))
-
-
-def golden(target: Parameters, draft: Parameters) -> Tensors:
-    """Logits of 16 tokens from a reset state."""
-    tokens = torch.tensor(list(GOLDEN_TEXT), dtype=torch.long)
-    result: Tensors = {"tokens": tokens.to(torch.int32)}
-    for name, parameters in (("target_logits", target), ("draft_logits", draft)):
-        decoder = StepDecoder(parameters, 1, len(tokens))
-        result[name] = torch.stack([decoder.step(t[None])[0] for t in tokens])
-    return result
 
 
 def directory_config(name: str, config: ModelConfig) -> dict:
@@ -143,6 +123,30 @@ def directory_config(name: str, config: ModelConfig) -> dict:
         "weights_dtype": "bf16",
         "draft": {"layers": list(config.draft_layers), "attn": "q8", "mlp": "ternary"},
     }
+
+
+def reference_model(p: Parameters) -> reference.Model:
+    """The values the server computes with, for the reference."""
+    config, w = p.config, inference_values(p.config, p.views)
+
+    def arrays(part: Tensors) -> dict[str, np.ndarray]:
+        return {name: value.numpy() for name, value in part.items()}
+
+    layers = range(config.n_layers)
+    attention = [config.is_attention(j) for j in layers]
+    spec = model_spec(directory_config("", config), attention, config.quantised)
+    parts = tuple(arrays(layer_parts(config, w, j)) for j in layers)
+    return reference.Model(spec, arrays({name: w[name] for name in SHARED}), parts)
+
+
+def golden(target: Parameters, draft: Parameters) -> Tensors:
+    """Logits of 16 tokens from a reset state, computed in float64."""
+    tokens = np.frombuffer(GOLDEN_TEXT, np.uint8)
+    result: Tensors = {"tokens": torch.from_numpy(tokens.astype(np.int32))}
+    for name, parameters in (("target_logits", target), ("draft_logits", draft)):
+        logits = reference.logits(reference_model(parameters).astype(np.float64), tokens)
+        result[name] = torch.from_numpy(logits).float()
+    return result
 
 
 def write_directory(out: Path, name: str, target: Parameters, draft: Parameters) -> None:
@@ -186,7 +190,7 @@ def write_spelw(path: Path, target: Parameters, draft: Parameters) -> None:
     )
 
     def layer_bytes(p: Parameters, j: int) -> bytes:
-        parts = layer_parts(p, j)
+        parts = layer_parts(p.config, p.views, j)
         return b"".join(raw(parts[k]) for k in order if k in parts)
 
     def raw(tensor: torch.Tensor) -> bytes:
@@ -221,7 +225,7 @@ def load_pair(
     target.round_to_bf16()
     draft = Parameters(config.draft())
     load_weights(draft_path, draft)
-    for name in ("embed", "head", "final_norm"):
+    for name in SHARED:
         draft[name].copy_(target[name])
     return target, draft
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from config import HEAD_DIM, MATRICES, ROPE_THETA, kind_of
+from forward import forward
 from params import Parameters, rope_tables
 from quantise import fake_quantise
 
@@ -62,9 +63,9 @@ class FusedModel:
         self.g = parameters.view_of(self.grad)
         self.ternary_blend = 1.0  # 0: the draft's MLP in full precision, 1: ternary
         self._matrices = [n for n in parameters.shapes if kind_of(n) in MATRICES or n == "head"]
-        self._forward = {n: torch.empty(self.p[n].numel(), dtype=_BF16) for n in self._matrices}
+        self.packed = {n: torch.empty(self.p[n].numel(), dtype=_BF16) for n in self._matrices}
         self._backward = {n: torch.empty(self.p[n].numel(), dtype=_BF16) for n in self._matrices}
-        self._cos, self._sin = rope_tables(self.config.max_seq, ROPE_THETA, HEAD_DIM)
+        self.cos, self.sin = rope_tables(self.config.max_seq, ROPE_THETA, HEAD_DIM)
         self.refresh()
 
     def refresh(self) -> None:
@@ -75,200 +76,225 @@ class FusedModel:
                 w = fake_quantise(kind_of(name), w, self.ternary_blend)
             w = w.to(_BF16).contiguous()
             rows, cols = w.shape
-            self.lib.pack_forward(_p(w), _p(self._forward[name]), rows, cols)
+            self.lib.pack_forward(_p(w), _p(self.packed[name]), rows, cols)
             self.lib.pack_backward(_p(w), _p(self._backward[name]), rows, cols)
 
-    # --- products ---
+    def forward(self, tokens: torch.Tensor, keep: bool = True) -> tuple[torch.Tensor, Saved]:
+        """Logits [batch*time][vocab] in bf16; time is a multiple of 64, batch*time of 32."""
+        saved: Saved = {}
+        ops = FusedPass(self, *tokens.shape, saved if keep else None)
+        return forward(ops, tokens), saved
 
-    def _times(self, x: torch.Tensor, name: str) -> torch.Tensor:
-        rows, cols = self.p.shapes[name]
-        y = torch.empty(x.shape[0], rows, dtype=_BF16)
-        self.lib.gemm(_p(x), _p(self._forward[name]), _p(y), x.shape[0], cols, rows)
-        return y
+    def backward(self, saved: Saved, d_logits: torch.Tensor, shared: bool = True) -> None:
+        """Adds gradients; without ``shared``, embedding, head and final norm are left alone."""
+        tokens = saved.pop("tokens")
+        ff, width = self.config.d_ff, 3 * self.config.d_model
+        dh = self._product_back(saved, d_logits.to(_BF16), "head", own=shared)
+        dx = torch.zeros_like(saved["final_norm"][0])
+        rows = dx.shape[0]
+        flow = self._norm_back(saved, dx, dh, "final_norm")
+        for i in reversed(range(self.config.n_layers)):
+            d_gated = self._product_back(saved, flow, f"{i}.down")
+            d_ab = torch.empty(rows, 2 * ff, dtype=_BF16)
+            ab = saved.pop(f"{i}.swiglu")
+            self.lib.swiglu_backward(_p(ab), _p(d_gated), _p(d_ab), rows, ff)
+            dh = self._product_back(saved, d_ab, f"{i}.gate_up")
+            flow = self._norm_back(saved, dx, dh, f"{i}.norm2")
+            d_out = self._product_back(saved, flow, f"{i}.out")
+            d_qkv = torch.empty(rows, width, dtype=_BF16)
+            if self.config.is_attention(i):
+                self._attention_back(saved, i, d_out, d_qkv, *tokens.shape)
+                dh = self._product_back(saved, d_qkv, f"{i}.qkv")
+            else:
+                self._delta_back(saved, i, d_out, d_qkv, *tokens.shape)
+                dh = self._product_back(saved, d_qkv, f"{i}.qkv")
+                dh = self._convolution_back(saved, i, dh, *tokens.shape)
+            flow = self._norm_back(saved, dx, dh, f"{i}.norm1")
+        if shared:
+            flat = tokens.reshape(-1).contiguous()
+            self.lib.embedding_backward(_p(flat), _p(dx), _p(self.g["embed"]), *dx.shape)
+        else:
+            self.g["final_norm"].zero_()
 
-    def _grads(
-        self, dy: torch.Tensor, x: torch.Tensor, name: str, own: bool = True
+    def _product_back(
+        self, saved: Saved, dy: torch.Tensor, name: str, own: bool = True
     ) -> torch.Tensor:
         """Adds the weight's gradient and returns the input's."""
-        rows, cols = self.p.shapes[name]
+        x, (rows, cols) = saved.pop(name), self.p.shapes[name]
         if own:
             self.lib.gemm_weight_grad(_p(dy), _p(x), _p(self.g[name]), dy.shape[0], rows, cols)
         dx = torch.empty(dy.shape[0], cols, dtype=_BF16)
         self.lib.gemm(_p(dy), _p(self._backward[name]), _p(dx), dy.shape[0], rows, cols)
         return dx
 
-    # --- forward ---
-
-    def _norm(
-        self, x: torch.Tensor, y: torch.Tensor | None, name: str
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        n, d = x.shape
-        total = x if y is None else torch.empty(n, d)
-        h, rstd = torch.empty(n, d, dtype=_BF16), torch.empty(n)
-        self.lib.add_norm(_p(x), _p(y), _p(total), _p(self.p[name]), _p(h), _p(rstd), n, d)
-        return total, h, rstd
-
-    def _quantise(self, x: torch.Tensor, copy: bool = False) -> torch.Tensor:
-        """The draft rounds the input of every product to int8, row by row."""
-        if not self.config.quantised:
-            return x
-        x = x.clone() if copy else x
-        self.lib.fake_quantise_rows(_p(x), *x.shape)
-        return x
-
-    def forward(self, tokens: torch.Tensor, keep: bool = True) -> tuple[torch.Tensor, Saved]:
-        """Logits [batch*time][vocab] in bf16; time is a multiple of 64, batch*time of 32."""
-        batch, time = tokens.shape
-        saved: Saved = {"tokens": tokens}
-        x, y = self.p["embed"][tokens.reshape(-1)], None
-        for i in range(self.config.n_layers):
-            layer = self._mixer_forward(i, x, y, batch, time)
-            x, y = self._mlp_forward(i, layer)
-            if keep:
-                saved[i] = layer
-        x, h, rstd = self._norm(x, y, "final_norm")
-        saved["final"] = (x, h, rstd)
-        return self._times(h, "head"), saved
-
-    def _mixer_forward(
-        self, i: int, x: torch.Tensor, y: torch.Tensor | None, batch: int, time: int
-    ) -> Saved:
-        config, lib = self.config, self.lib
-        d, heads, n = config.d_model, config.n_heads, batch * time
-        x, h, rstd = self._norm(x, y, f"{i}.norm1")
-        layer: Saved = {"x1": x, "h1": h, "rstd1": rstd}
-        if config.is_attention(i):
-            inner = self._quantise(h, copy=True)
-            qkv = self._times(inner, f"{i}.qkv")
-            out, sums = torch.empty(n, d, dtype=_BF16), torch.empty(batch * heads, time)
-            lib.attention_forward(
-                _p(qkv), batch, time, heads, ctypes.c_float(config.attn_logit_scale),
-                _p(self._cos), _p(self._sin), _p(out), _p(sums),
-            )  # fmt: skip
-            layer["sums"] = sums
-        else:
-            inner = torch.empty(n, d, dtype=_BF16)
-            lib.conv_forward(_p(h), _p(self.p[f"{i}.conv"]), _p(inner), batch, time, d)
-            inner = self._quantise(inner)
-            qkv = self._times(inner, f"{i}.qkv")
-            gates = torch.sigmoid(self.p[f"{i}.gates"]).expand(n, 2 * heads)
-            log_a, beta = (
-                torch.log(gates[:, :heads]).contiguous(),
-                gates[:, heads:].contiguous(),
-            )
-            out = torch.empty(n, d, dtype=_BF16)
-            states = torch.empty(batch * heads * (time // 64), 4096)
-            us = torch.empty_like(states)
-            lib.delta_forward(
-                _p(qkv),
-                batch,
-                time,
-                heads,
-                _p(log_a),
-                _p(beta),
-                1,
-                _p(out),
-                _p(states),
-                _p(us),
-            )
-            layer |= {"log_a": log_a, "beta": beta, "states": states, "us": us}
-        read = self._quantise(out, copy=True)
-        return layer | {
-            "inner": inner,
-            "qkv": qkv,
-            "out": out,
-            "read": read,
-            "shape": (batch, time),
-        }
-
-    def _mlp_forward(self, i: int, layer: Saved) -> tuple[torch.Tensor, torch.Tensor]:
-        ff = self.config.d_ff
-        y = self._times(layer["read"], f"{i}.out")
-        x, h, rstd = self._norm(layer["x1"], y, f"{i}.norm2")
-        h = self._quantise(h)
-        ab = self._times(h, f"{i}.gate_up")
-        gated = torch.empty(h.shape[0], ff, dtype=_BF16)
-        self.lib.swiglu_forward(_p(ab), _p(gated), h.shape[0], ff)
-        gated = self._quantise(gated)
-        layer |= {"x2": x, "h2": h, "rstd2": rstd, "ab": ab, "gated": gated}
-        return x, self._times(gated, f"{i}.down")
-
-    # --- backward ---
-
     def _norm_back(
-        self,
-        dx: torch.Tensor,
-        dh: torch.Tensor,
-        name: str,
-        x: torch.Tensor,
-        rstd: torch.Tensor,
+        self, saved: Saved, dx: torch.Tensor, dh: torch.Tensor, name: str
     ) -> torch.Tensor:
-        n, d = x.shape
-        copy = torch.empty(n, d, dtype=_BF16)
+        """Adds to the residual stream's gradient; returns it in bf16 for the product before."""
+        x, rstd = saved.pop(name)
+        copy = torch.empty(x.shape, dtype=_BF16)
         self.lib.norm_backward(
-            _p(dx),
-            _p(dh),
-            _p(x),
-            _p(rstd),
-            _p(self.p[name]),
-            _p(self.g[name]),
-            _p(copy),
-            n,
-            d,
+            _p(dx), _p(dh), _p(x), _p(rstd), _p(self.p[name]), _p(self.g[name]), _p(copy), *x.shape
         )
         return copy
 
-    def backward(self, saved: Saved, d_logits: torch.Tensor, shared: bool = True) -> None:
-        """Adds gradients; without ``shared``, embedding, head and final norm are left alone."""
-        config, lib = self.config, self.lib
-        ff, d = config.d_ff, config.d_model
-        x, h, rstd = saved["final"]
-        dh = self._grads(d_logits.to(_BF16), h, "head", own=shared)
-        dx = torch.zeros_like(x)
-        flow = self._norm_back(dx, dh, "final_norm", x, rstd)
-        for i in reversed(range(config.n_layers)):
-            layer = saved.pop(i)
-            d_gated = self._grads(flow, layer["gated"], f"{i}.down")
-            d_ab = torch.empty(x.shape[0], 2 * ff, dtype=_BF16)
-            lib.swiglu_backward(_p(layer["ab"]), _p(d_gated), _p(d_ab), x.shape[0], ff)
-            dh = self._grads(d_ab, layer["h2"], f"{i}.gate_up")
-            flow = self._norm_back(dx, dh, f"{i}.norm2", layer["x2"], layer["rstd2"])
-            d_out = self._grads(flow, layer["read"], f"{i}.out")
-            d_qkv = torch.empty(x.shape[0], 3 * d, dtype=_BF16)
-            dh = self._mixer_backward(i, layer, d_out, d_qkv)
-            flow = self._norm_back(dx, dh, f"{i}.norm1", layer["x1"], layer["rstd1"])
-        if shared:
-            tokens = saved["tokens"].reshape(-1).contiguous()
-            lib.embedding_backward(_p(tokens), _p(dx), _p(self.g["embed"]), *dx.shape)
-        else:
-            self.g["final_norm"].zero_()
+    def _attention_back(
+        self, saved: Saved, i: int, d_out: torch.Tensor, d_qkv: torch.Tensor, batch: int, time: int
+    ) -> None:
+        qkv, out, sums = saved.pop(f"{i}.attention")
+        self.lib.attention_backward(
+            _p(qkv), batch, time, self.config.n_heads, ctypes.c_float(self.config.attn_logit_scale),
+            _p(self.cos), _p(self.sin), _p(out), _p(sums), _p(d_out), _p(d_qkv),
+        )  # fmt: skip
 
-    def _mixer_backward(
-        self, i: int, layer: Saved, d_out: torch.Tensor, d_qkv: torch.Tensor
-    ) -> torch.Tensor:
-        config, lib = self.config, self.lib
-        d, heads = config.d_model, config.n_heads
-        batch, time = layer["shape"]
-        n = batch * time
-        if config.is_attention(i):
-            lib.attention_backward(
-                _p(layer["qkv"]), batch, time, heads, ctypes.c_float(config.attn_logit_scale),
-                _p(self._cos), _p(self._sin), _p(layer["out"]), _p(layer["sums"]), _p(d_out),
-                _p(d_qkv),
-            )  # fmt: skip
-            return self._grads(d_qkv, layer["inner"], f"{i}.qkv")
-        d_log_a, d_beta = torch.empty(n, heads), torch.empty(n, heads)
-        lib.delta_backward(
-            _p(layer["qkv"]), batch, time, heads, _p(layer["log_a"]), _p(layer["beta"]), 1,
-            _p(d_out), _p(layer["states"]), _p(layer["us"]), _p(d_qkv), _p(d_log_a), _p(d_beta),
+    def _delta_back(
+        self, saved: Saved, i: int, d_out: torch.Tensor, d_qkv: torch.Tensor, batch: int, time: int
+    ) -> None:
+        qkv, log_a, beta, states, us = saved.pop(f"{i}.delta_rule")
+        heads = self.config.n_heads
+        d_log_a, d_beta = torch.empty_like(log_a), torch.empty_like(beta)
+        self.lib.delta_backward(
+            _p(qkv), batch, time, heads, _p(log_a), _p(beta), 1, _p(d_out), _p(states), _p(us),
+            _p(d_qkv), _p(d_log_a), _p(d_beta),
         )  # fmt: skip
         gates = torch.sigmoid(self.p[f"{i}.gates"])
         d_gates = torch.cat([d_log_a.sum(0), d_beta.sum(0) * gates[heads:]])
         self.g[f"{i}.gates"].add_(d_gates * (1 - gates))
-        dh = self._grads(d_qkv, layer["inner"], f"{i}.qkv")
-        result = torch.empty(n, d, dtype=_BF16)
-        lib.conv_backward(
-            _p(dh), _p(layer["h1"]), _p(self.p[f"{i}.conv"]), _p(result), _p(self.g[f"{i}.conv"]),
-            batch, time, d,
+
+    def _convolution_back(
+        self, saved: Saved, i: int, dy: torch.Tensor, batch: int, time: int
+    ) -> torch.Tensor:
+        h, name = saved.pop(f"{i}.conv"), f"{i}.conv"
+        dh = torch.empty_like(h)
+        self.lib.conv_backward(
+            _p(dy), _p(h), _p(self.p[name]), _p(dh), _p(self.g[name]), batch, time, h.shape[1]
+        )
+        return dh
+
+
+class FusedPass:
+    """The operations of a forward pass over whole sequences; rows are [batch*time].
+
+    What the backward pass needs goes into ``saved`` under the name of the operation's weight.
+    """
+
+    def __init__(self, model: FusedModel, batch: int, time: int, saved: Saved | None) -> None:
+        self.config, self.m, self.lib = model.config, model, model.lib
+        self._batch, self._time, self._saved = batch, time, saved
+
+    def _keep(self, name: str, value: object) -> None:
+        if self._saved is not None:
+            self._saved[name] = value
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        self._keep("tokens", tokens)
+        return self.m.p["embed"][tokens.reshape(-1)]
+
+    def add_norm(
+        self, x: torch.Tensor, y: torch.Tensor | None, name: str
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        total = x if y is None else torch.empty_like(x)
+        h, rstd = torch.empty(x.shape, dtype=_BF16), torch.empty(x.shape[0])
+        weight = self.m.p[name]
+        self.lib.add_norm(_p(x), _p(y), _p(total), _p(weight), _p(h), _p(rstd), *x.shape)
+        self._keep(name, (total, rstd))
+        return total, h
+
+    def product(self, x: torch.Tensor, name: str) -> torch.Tensor:
+        """A draft rounds the input to int8 row by row, in place."""
+        if self.config.quantised and name != "head":
+            self.lib.fake_quantise_rows(_p(x), *x.shape)
+        self._keep(name, x)
+        rows, cols = self.m.p.shapes[name]
+        y = torch.empty(x.shape[0], rows, dtype=_BF16)
+        self.lib.gemm(_p(x), _p(self.m.packed[name]), _p(y), x.shape[0], cols, rows)
+        return y
+
+    def swiglu(self, i: int, ab: torch.Tensor) -> torch.Tensor:
+        self._keep(f"{i}.swiglu", ab)
+        gated = torch.empty(ab.shape[0], ab.shape[1] // 2, dtype=_BF16)
+        self.lib.swiglu_forward(_p(ab), _p(gated), *gated.shape)
+        return gated
+
+    def convolution(self, i: int, h: torch.Tensor) -> torch.Tensor:
+        self._keep(f"{i}.conv", h)
+        out = torch.empty_like(h)
+        taps = self.m.p[f"{i}.conv"]
+        self.lib.conv_forward(_p(h), _p(taps), _p(out), self._batch, self._time, h.shape[1])
+        return out
+
+    def delta_rule(self, i: int, qkv: torch.Tensor) -> torch.Tensor:
+        heads, rows = self.config.n_heads, qkv.shape[0]
+        gates = torch.sigmoid(self.m.p[f"{i}.gates"]).expand(rows, 2 * heads)
+        log_a = torch.log(gates[:, :heads]).contiguous()
+        beta = gates[:, heads:].contiguous()
+        out = torch.empty(rows, heads * HEAD_DIM, dtype=_BF16)
+        states = torch.empty(self._batch * heads * (self._time // 64), HEAD_DIM * HEAD_DIM)
+        us = torch.empty_like(states)
+        self.lib.delta_forward(
+            _p(qkv), self._batch, self._time, heads, _p(log_a), _p(beta), 1, _p(out), _p(states),
+            _p(us),
         )  # fmt: skip
-        return result
+        self._keep(f"{i}.delta_rule", (qkv, log_a, beta, states, us))
+        return out
+
+    def attention(self, i: int, qkv: torch.Tensor) -> torch.Tensor:
+        heads = self.config.n_heads
+        out = torch.empty(qkv.shape[0], heads * HEAD_DIM, dtype=_BF16)
+        sums = torch.empty(self._batch * heads, self._time)
+        self.lib.attention_forward(
+            _p(qkv), self._batch, self._time, heads, ctypes.c_float(self.config.attn_logit_scale),
+            _p(self.m.cos), _p(self.m.sin), _p(out), _p(sums),
+        )  # fmt: skip
+        self._keep(f"{i}.attention", (qkv, out, sums))
+        # The backward pass wants it as it is, and a draft's next product rounds its input in place.
+        return out.clone() if self.config.quantised else out
+
+
+class FusedDecoder(FusedPass):
+    """A batch (a multiple of 32) of sequences in lock step, in bf16."""
+
+    def __init__(self, model: FusedModel, batch: int, max_len: int) -> None:
+        super().__init__(model, batch, 1, None)
+        self._max_len, self._at = max_len, 0
+        heads, d = self.config.n_heads, self.config.d_model
+        self._state, self._past, self._gates = {}, {}, {}
+        self._keys, self._values = {}, {}
+        for i in range(self.config.n_layers):
+            if self.config.is_attention(i):
+                shape = (batch, heads, max_len, HEAD_DIM)
+                self._keys[i] = torch.empty(shape, dtype=_BF16)
+                self._values[i] = torch.empty(shape, dtype=_BF16)
+            else:
+                self._state[i] = torch.zeros(batch, heads, HEAD_DIM, HEAD_DIM)
+                self._past[i] = torch.zeros(2, batch, d)
+                self._gates[i] = torch.sigmoid(model.p[f"{i}.gates"]).view(2, heads).contiguous()
+
+    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Logits [batch, vocab] after these tokens."""
+        logits = forward(self, tokens).float()
+        self._at += 1
+        return logits
+
+    def convolution(self, i: int, h: torch.Tensor) -> torch.Tensor:
+        taps, past, now = self.m.p[f"{i}.conv"], self._past[i], h.float()
+        self._past[i] = torch.stack([past[1], now])
+        return (now * taps[2] + past[1] * taps[1] + past[0] * taps[0]).to(_BF16)
+
+    def delta_rule(self, i: int, qkv: torch.Tensor) -> torch.Tensor:
+        out = torch.empty(self._batch, self.config.d_model, dtype=_BF16)
+        decay, write = self._gates[i]
+        self.lib.delta_step(
+            _p(qkv), self._batch, self.config.n_heads, _p(decay), _p(write), _p(self._state[i]),
+            _p(out),
+        )  # fmt: skip
+        return out
+
+    def attention(self, i: int, qkv: torch.Tensor) -> torch.Tensor:
+        out = torch.empty(self._batch, self.config.d_model, dtype=_BF16)
+        self.lib.attention_step(
+            _p(qkv), self._batch, self.config.n_heads, ctypes.c_float(self.config.attn_logit_scale),
+            _p(self.m.cos[self._at]), _p(self.m.sin[self._at]), _p(self._keys[i]),
+            _p(self._values[i]), self._max_len, self._at, _p(out),
+        )  # fmt: skip
+        return out

@@ -1,4 +1,4 @@
-"""Reads an exported model directory back into parameters."""
+"""Reads an exported model directory, with NumPy alone: for the reference and for the trainer."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ import struct
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from config import ModelConfig
-from params import Parameters
-from quantise import unpack_ternary
+from reference import AttentionSpec, DeltaSpec, Model, ModelSpec
 
-_READ = {
-    "BF16": (np.int16, torch.bfloat16),
-    "F32": (np.float32, torch.float32),
-    "I8": (np.int8, torch.int8),
-    "U8": (np.uint8, torch.uint8),
-    "I32": (np.int32, torch.int32),
-}
+Tensors = dict[str, np.ndarray]
+
+_READ = {"F32": np.float32, "I8": np.int8, "U8": np.uint8, "I32": np.int32}
+_TERNARY = np.array([0, 1, 0, -1], np.int8)  # of codes 0 to 3
 
 
-def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
+def read_safetensors(path: Path) -> Tensors:
+    """Tensors by name; bf16 comes as the f32 of the same value."""
     data = path.read_bytes()
     (size,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8 : 8 + size])
@@ -30,69 +25,87 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
     tensors = {}
     for name, entry in header.items():
         begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        as_numpy, as_torch = _READ[entry["dtype"]]
-        array = np.frombuffer(data[begin:end], as_numpy).copy()
-        tensors[name] = torch.from_numpy(array).view(as_torch).view(entry["shape"])
+        if entry["dtype"] == "BF16":
+            array = (np.frombuffer(data[begin:end], "<u2").astype(np.uint32) << 16).view(np.float32)
+        else:
+            array = np.frombuffer(data[begin:end], _READ[entry["dtype"]]).copy()
+        tensors[name] = array.reshape(entry["shape"])
     return tensors
 
 
-def _fill_layer(p: Parameters, j: int, part: dict[str, torch.Tensor]) -> None:
-    p[f"{j}.norm1"].copy_(part["input_norm.weight"])
-    p[f"{j}.norm2"].copy_(part["post_norm.weight"])
-    p[f"{j}.qkv"].copy_(part["mixer.qkv_proj.weight"])
-    p[f"{j}.out"].copy_(part["mixer.out_proj.weight"])
-    p[f"{j}.down"].copy_(part["mlp.down_proj.weight"])
-    gate_up = (part["mlp.gate_proj.weight"], part["mlp.up_proj.weight"])
-    p[f"{j}.gate_up"].copy_(torch.cat(gate_up))
-    if not p.config.is_attention(j):
-        p[f"{j}.conv"].copy_(part["mixer.conv.weight"].t())
-        p[f"{j}.gates"].copy_(torch.cat([part["mixer.decay"], part["mixer.write"]]))
+def unpack_ternary(packed: np.ndarray) -> np.ndarray:
+    """Four values a byte, low bits first; code 2 decodes as 0."""
+    codes = packed[:, :, None] >> np.array([0, 2, 4, 6], np.uint8) & 3
+    return _TERNARY[codes.reshape(len(packed), -1)]
 
 
-def _dequantised(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _dequantised(tensors: Tensors) -> Tensors:
     """Quantised matrices as the f32 values they stand for, under ``.weight``."""
     result = {}
     for name, tensor in tensors.items():
         base = name.rsplit(".", 1)[0]
-        if name.endswith(".weight_q8"):
-            result[f"{base}.weight"] = tensor.float() * tensors[f"{base}.scale"][:, None]
-        elif name.endswith(".weight_t2"):
-            values = unpack_ternary(tensor).float()
-            result[f"{base}.weight"] = values * tensors[f"{base}.scale"][:, None]
+        if name.endswith((".weight_q8", ".weight_t2")):
+            values = tensor if name.endswith("8") else unpack_ternary(tensor)
+            scale = tensors[f"{base}.scale"][:, None]
+            result[f"{base}.weight"] = values.astype(np.float32) * scale
         elif not name.endswith(".scale"):
             result[name] = tensor
     return result
 
 
-def _layer(tensors: dict[str, torch.Tensor], layer: int) -> dict[str, torch.Tensor]:
-    prefix = f"layers.{layer}."
-    return {n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)}
+NAMES = {  # of a layer's parts: ours -> the directory's; what is quantised carries more behind it
+    "norm1": "input_norm.weight",
+    "norm2": "post_norm.weight",
+    "qkv": "mixer.qkv_proj",
+    "out": "mixer.out_proj",
+    "gate": "mlp.gate_proj",
+    "up": "mlp.up_proj",
+    "down": "mlp.down_proj",
+    "conv": "mixer.conv.weight",
+    "decay": "mixer.decay",
+    "write": "mixer.write",
+}
+PRODUCTS = ("qkv", "out", "gate", "up", "down")
 
 
-def read_directory(path: Path) -> tuple[Parameters, Parameters]:
-    """Target and draft. Quantising the draft's values again gives the same values."""
-    fields = json.loads((path / "config.json").read_text())
-    config = ModelConfig(
-        d_model=fields["d_model"],
-        n_layers=fields["n_layers"],
-        d_ff=fields["d_ff"],
-        vocab_size=fields["vocab_size"],
-        max_seq=fields["max_seq"],
-        attn_period=fields["attn_period"],
-        attn_logit_scale=fields["attn_logit_scale"],
-        draft_layers=tuple(fields["draft"]["layers"]),
+def _layer_parts(tensors: Tensors, layer: int) -> Tensors:
+    parts = {}
+    for part, name in NAMES.items():
+        full = f"layers.{layer}.{name}" + (".weight" if part in PRODUCTS else "")
+        if full in tensors:
+            parts[part] = tensors[full]
+    return parts
+
+
+def model_spec(fields: dict, is_attention: list[bool], is_draft: bool) -> ModelSpec:
+    """The spec of a target or a draft with such layers, from the fields of a ``config.json``."""
+    attention = AttentionSpec(
+        fields["n_heads"], fields["l2_norm_eps"], fields["attn_logit_scale"], fields["rope_theta"]
     )
+    delta = DeltaSpec(fields["n_heads"], fields["l2_norm_eps"])
+    mixers = tuple(attention if here else delta for here in is_attention)
+    return ModelSpec(mixers, fields["rms_norm_eps"], is_draft)
+
+
+def read_config(path: Path) -> dict:
+    return json.loads((path / "config.json").read_text())
+
+
+def read_models(path: Path) -> tuple[Model, Model]:
+    """Target and draft."""
+    fields = read_config(path)
     tensors = read_safetensors(path / "model.safetensors")
-    target = Parameters(config)
-    for i in range(config.n_layers):
-        _fill_layer(target, i, _layer(tensors, i))
-    target["embed"].copy_(tensors["embed_tokens.weight"])
-    target["final_norm"].copy_(tensors["norm.weight"])
-    target["head"].copy_(tensors["lm_head.weight"])
     packed = _dequantised(read_safetensors(path / "draft.safetensors"))
-    draft = Parameters(config.draft())
-    for j, layer in enumerate(config.draft_layers):
-        _fill_layer(draft, j, _layer(packed, layer))
-    for name in ("embed", "head", "final_norm"):
-        draft[name].copy_(target[name])
-    return target, draft
+    shared = {
+        "embed": tensors["embed_tokens.weight"],
+        "head": tensors["lm_head.weight"],
+        "final_norm": tensors["norm.weight"],
+    }
+
+    def model(source: Tensors, layers: list[int], is_draft: bool) -> Model:
+        period = fields["attn_period"]
+        spec = model_spec(fields, [i % period == period - 1 for i in layers], is_draft)
+        return Model(spec, shared, tuple(_layer_parts(source, i) for i in layers))
+
+    target = model(tensors, list(range(fields["n_layers"])), False)
+    return target, model(packed, fields["draft"]["layers"], True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import torch
 
 from config import ALIGNMENT, SHARED, ModelConfig, kind_of, parameter_shapes
+from model_directory import read_config, read_models
+from reference import Model
 
 _SHORTEST, _LONGEST = 4.0, 6000.0  # time constants of the heads at the start, in tokens
 
@@ -79,6 +82,28 @@ def draft_from_target(target: Parameters) -> Parameters:
             if name.startswith(f"{layer}."):
                 draft[f"{j}.{kind_of(name)}"].copy_(w)
     return draft
+
+
+def _fill(p: Parameters, model: Model) -> None:
+    for name in SHARED:
+        p[name].copy_(torch.from_numpy(model.shared[name]))
+    for j, part in enumerate(model.layers):
+        w = {name: torch.from_numpy(value) for name, value in part.items()}
+        for name in ("norm1", "norm2", "qkv", "out", "down"):
+            p[f"{j}.{name}"].copy_(w[name])
+        p[f"{j}.gate_up"].copy_(torch.cat([w["gate"], w["up"]]))
+        if not p.config.is_attention(j):
+            p[f"{j}.conv"].copy_(w["conv"].t())
+            p[f"{j}.gates"].copy_(torch.cat([w["decay"], w["write"]]))
+
+
+def read_directory(path: Path) -> tuple[Parameters, Parameters]:
+    """Target and draft. Quantising the draft's values again gives the same values."""
+    config = ModelConfig.of_directory(read_config(path))
+    pair = Parameters(config), Parameters(config.draft())
+    for parameters, model in zip(pair, read_models(path), strict=True):
+        _fill(parameters, model)
+    return pair
 
 
 def rope_tables(length: int, theta: float, head_dim: int) -> tuple[torch.Tensor, torch.Tensor]:

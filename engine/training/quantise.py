@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
+
+from config import MATRICES, ModelConfig, kind_of
 
 _REFINEMENTS = 3  # least-squares refinements of a ternary row's scale
 _TERNARY_KINDS = ("gate_up", "down", "gate", "up")
@@ -36,15 +40,20 @@ def fake_quantise(kind: str, w: torch.Tensor, ternary_blend: float = 1.0) -> tor
     return value if ternary_blend >= 1 else w + (value - w) * ternary_blend
 
 
+def inference_values(
+    config: ModelConfig, weights: Mapping[str, torch.Tensor], ternary_blend: float = 1.0
+) -> dict[str, torch.Tensor]:
+    """The values the server computes with: the layers' matrices of a draft are quantised."""
+    if not config.quantised:
+        return dict(weights)
+    return {
+        name: fake_quantise(kind_of(name), w, ternary_blend) if kind_of(name) in MATRICES else w
+        for name, w in weights.items()
+    }
+
+
 def pack_ternary(q: torch.Tensor) -> torch.Tensor:
     """Four codes a byte, low bits first: 0 -> 0, 1 -> +1, 3 -> -1."""
     codes = torch.where(q < 0, torch.full_like(q, 3), q).to(torch.uint8)
     codes = codes.view(q.shape[0], -1, 4)
     return codes[:, :, 0] | codes[:, :, 1] << 2 | codes[:, :, 2] << 4 | codes[:, :, 3] << 6
-
-
-def unpack_ternary(packed: torch.Tensor) -> torch.Tensor:
-    """Inverse of `pack_ternary`; code 2 decodes as 0."""
-    codes = torch.stack([packed >> shift & 3 for shift in (0, 2, 4, 6)], 2).flatten(1)
-    values = torch.tensor([0, 1, 0, -1], dtype=torch.int8)
-    return values[codes.long()]

@@ -10,85 +10,26 @@ random characters. The result is a table of sequences of one length.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from backend import set_threads
-from config import HEAD_DIM, ModelConfig
+from backend import decoders
+from config import ModelConfig
 from corpus import Corpus
 from export import load_weights
-from fused import FusedModel, KernelsUnavailable, _p
-from generate import StepDecoder
+from fused import FusedDecoder
 from notebank_data import NoteBankGenerator
 from params import Parameters
-from progress import Progress, break_silence, note
+from progress import Progress, break_silence
+from torch_model import TorchDecoder
 
-_TEMPERATURES = (
-    0.0,
-    0.0,
-    0.0,
-    0.7,
-    0.8,
-    0.8,
-    1.0,
-    1.0,
-)  # one for every eighth of the rows
-
-
-class FusedDecoder:
-    """A batch (a multiple of 32) of sequences in lock step, in bf16, with the fused kernels."""
-
-    def __init__(self, model: FusedModel, batch: int, max_len: int) -> None:
-        self.m, self.batch, self.max_len, self.at = model, batch, max_len, 0
-        config = model.config
-        heads, d = config.n_heads, config.d_model
-        self.state, self.past, self.gates = {}, {}, {}
-        self.keys, self.values = {}, {}
-        for i in range(config.n_layers):
-            if config.is_attention(i):
-                shape = (batch, heads, max_len, HEAD_DIM)
-                self.keys[i] = torch.empty(shape, dtype=torch.bfloat16)
-                self.values[i] = torch.empty(shape, dtype=torch.bfloat16)
-            else:
-                self.state[i] = torch.zeros(batch, heads, HEAD_DIM, HEAD_DIM)
-                self.past[i] = torch.zeros(2, batch, d)
-                self.gates[i] = torch.sigmoid(model.p[f"{i}.gates"]).view(2, heads).contiguous()
-
-    def step(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Logits [batch, vocab] after these tokens."""
-        m, config, lib = self.m, self.m.config, self.m.lib
-        heads = config.n_heads
-        x, y = m.p["embed"][tokens], None
-        out = torch.empty(self.batch, config.d_model, dtype=torch.bfloat16)
-        for i in range(config.n_layers):
-            x, h, _ = m._norm(x, y, f"{i}.norm1")
-            if i in self.state:
-                taps, past, now = m.p[f"{i}.conv"], self.past[i], h.float()
-                h = (now * taps[2] + past[1] * taps[1] + past[0] * taps[0]).to(torch.bfloat16)
-                self.past[i] = torch.stack([past[1], now])
-                qkv = m._times(h, f"{i}.qkv")
-                lib.delta_step(
-                    _p(qkv), self.batch, heads, _p(self.gates[i][0]), _p(self.gates[i][1]),
-                    _p(self.state[i]), _p(out),
-                )  # fmt: skip
-            else:
-                qkv = m._times(h, f"{i}.qkv")
-                lib.attention_step(
-                    _p(qkv), self.batch, heads, ctypes.c_float(config.attn_logit_scale),
-                    _p(m._cos[self.at]), _p(m._sin[self.at]), _p(self.keys[i]),
-                    _p(self.values[i]), self.max_len, self.at, _p(out),
-                )  # fmt: skip
-            x, y = m._mlp_forward(i, {"x1": x, "read": out})
-        _, h, _ = m._norm(x, y, "final_norm")
-        self.at += 1
-        return m._times(h, "head").float()
+# One for every eighth of the rows.
+_TEMPERATURES = (0.0, 0.0, 0.0, 0.7, 0.8, 0.8, 1.0, 1.0)
 
 
 def prompts(corpus: Corpus, rng: np.random.Generator, rows: int, length: int) -> np.ndarray:
@@ -112,18 +53,8 @@ def prompts(corpus: Corpus, rng: np.random.Generator, rows: int, length: int) ->
     return result
 
 
-def decoders(parameters: Parameters) -> Callable[[int, int], FusedDecoder | StepDecoder]:
-    """What makes a decoder for (sequences, their length); without the fused kernels a slow one."""
-    try:
-        model = FusedModel(parameters)
-    except KernelsUnavailable as error:
-        note(f"fused kernels unavailable ({error}); using plain PyTorch")
-        return lambda rows, length: StepDecoder(parameters, rows, length)
-    return lambda rows, length: FusedDecoder(model, rows, length)
-
-
 def write_texts(
-    decoder: FusedDecoder | StepDecoder,
+    decoder: FusedDecoder | TorchDecoder,
     corpus: Corpus,
     seed: int,
     rows: int,
@@ -161,7 +92,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=256, help="at once, a multiple of 32")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    set_threads(args.threads)
+    torch.set_num_threads(args.threads)
     break_silence()
     config = json.loads(args.config.read_text())
     corpus = Corpus(args.data, config["data"]["mix"], config["data"]["held_out"])

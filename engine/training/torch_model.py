@@ -1,7 +1,7 @@
-"""The model in plain PyTorch: for CUDA, for CPUs without the fused kernels, and as a reference.
+"""The model in plain PyTorch: for CUDA, for CPUs without the fused kernels, and for decoding in f32.
 
-`parallel_logits` is the definition in parallel form (recurrent layers in chunks of 64 tokens) and
-works in any dtype; the tests hold the fused kernels against it in float64.
+Recurrent layers run in chunks of 64 tokens; any float type works, so that the tests hold this form
+against the reference in float64, and the fused gradients against its own.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Mapping
 import torch
 import torch.nn.functional as F
 
-from config import HEAD_DIM, MATRICES, ROPE_THETA, ModelConfig, kind_of
+from config import HEAD_DIM, ROPE_THETA, SHARED, ModelConfig
+from forward import forward
 from params import Parameters, rope_tables
-from quantise import fake_quantise
+from quantise import inference_values
 
 _CHUNK = 64
 Weights = Mapping[str, torch.Tensor]
@@ -41,10 +42,10 @@ def quantise_rows(x: torch.Tensor) -> torch.Tensor:
     return x + (rounded - x).detach()
 
 
-def short_convolution(h: torch.Tensor, taps: torch.Tensor) -> torch.Tensor:
-    """Three causal taps over [batch, time, width], oldest first."""
-    before = F.pad(h, (0, 0, 2, 0))
-    return before[:, 2:] * taps[2] + before[:, 1:-1] * taps[1] + before[:, :-2] * taps[0]
+def short_convolution(past: torch.Tensor, h: torch.Tensor, taps: torch.Tensor) -> torch.Tensor:
+    """Three causal taps over [batch, time, width], oldest first, behind the two inputs before."""
+    x = torch.cat([past, h], 1)
+    return x[:, 2:] * taps[2] + x[:, 1:-1] * taps[1] + x[:, :-2] * taps[0]
 
 
 def _delta_chunk(
@@ -76,63 +77,84 @@ def _delta_chunk(
 
 
 def delta_rule(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, gates: torch.Tensor
-) -> torch.Tensor:
-    """Gated delta rule over [batch, head, time, 64], in chunks."""
+    state: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, gates: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The state after, and the outputs: gated delta rule over [batch, head, time, 64], in chunks."""
     heads = q.shape[1]
     log_a = F.logsigmoid(gates[:heads])
     beta = torch.sigmoid(gates[heads:])
-    state = q.new_zeros(*q.shape[:2], HEAD_DIM, HEAD_DIM)
     q = q / HEAD_DIM**0.5
     outs = []
     for at in range(0, q.shape[2], _CHUNK):
         part = slice(at, at + _CHUNK)
         state, out = _delta_chunk(state, q[:, :, part], k[:, :, part], v[:, :, part], log_a, beta)
         outs.append(out)
-    return torch.cat(outs, 2)
+    return state, torch.cat(outs, 2)
 
 
-def attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    scale: float,
-    cos: torch.Tensor,
-    sin: torch.Tensor,
-) -> torch.Tensor:
-    time = q.shape[2]
-    cos, sin = cos[:time].to(q), sin[:time].to(q)
-    scores = rotate(q, cos, sin) @ rotate(k, cos, sin).transpose(-1, -2) * scale
-    later = torch.ones(time, time, dtype=torch.bool, device=q.device).triu(1)
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float) -> torch.Tensor:
+    """q of the last positions of k and v, both already rotated."""
+    time, seen = q.shape[2], k.shape[2]
+    later = torch.ones(time, seen, dtype=torch.bool, device=q.device).triu(1 + seen - time)
+    scores = q @ k.transpose(-1, -2) * scale
     return scores.masked_fill(later, float("-inf")).softmax(-1) @ v
 
 
-def parallel_logits(
-    config: ModelConfig,
-    w: Weights,
-    tokens: torch.Tensor,
-    tables: tuple[torch.Tensor, torch.Tensor],
-) -> torch.Tensor:
-    """Logits [batch, time, vocab]; matrices of a draft are expected to be quantised already."""
-    heads = config.n_heads
-    rounded = quantise_rows if config.quantised else (lambda x: x)
-    x = w["embed"][tokens]
-    for i in range(config.n_layers):
-        h = rms_norm(x, w[f"{i}.norm1"])
-        if not config.is_attention(i):
-            h = short_convolution(h, w[f"{i}.conv"])
-        qkv = (rounded(h) @ w[f"{i}.qkv"].t()).unflatten(-1, (3, heads, HEAD_DIM))
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        q, k = unit(q), unit(k)
-        if config.is_attention(i):
-            out = attention(q, k, v, config.attn_logit_scale, *tables)
-        else:
-            out = delta_rule(q, k, v, w[f"{i}.gates"])
-        x = x + rounded(out.transpose(1, 2).flatten(2)) @ w[f"{i}.out"].t()
-        h = rounded(rms_norm(x, w[f"{i}.norm2"]))
-        gate, up = (h @ w[f"{i}.gate_up"].t()).chunk(2, -1)
-        x = x + rounded(F.silu(gate) * up) @ w[f"{i}.down"].t()
-    return rms_norm(x, w["final_norm"]) @ w["head"].t()
+class TorchPass:
+    """The operations of a forward pass over whole sequences, [batch, time]."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        weights: Weights,
+        tables: tuple[torch.Tensor, torch.Tensor],
+    ) -> None:
+        self.config, self.w, self._tables = config, weights, tables
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.w["embed"][tokens]
+
+    def add_norm(
+        self, x: torch.Tensor, y: torch.Tensor | None, name: str
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        x = x if y is None else x + y
+        return x, rms_norm(x, self.w[name])
+
+    def product(self, x: torch.Tensor, name: str) -> torch.Tensor:
+        if self.config.quantised and name != "head":
+            x = quantise_rows(x)
+        return x @ self.w[name].t()
+
+    def swiglu(self, _: int, gate_up: torch.Tensor) -> torch.Tensor:
+        gate, up = gate_up.chunk(2, -1)
+        return F.silu(gate) * up
+
+    def convolution(self, i: int, h: torch.Tensor) -> torch.Tensor:
+        past = h.new_zeros(h.shape[0], 2, h.shape[2])
+        return short_convolution(past, h, self.w[f"{i}.conv"])
+
+    def delta_rule(self, i: int, qkv: torch.Tensor) -> torch.Tensor:
+        q, k, v = self._heads(qkv)
+        state = q.new_zeros(*q.shape[:2], HEAD_DIM, HEAD_DIM)
+        return _rows(delta_rule(state, q, k, v, self.w[f"{i}.gates"])[1])
+
+    def attention(self, i: int, qkv: torch.Tensor) -> torch.Tensor:
+        q, k, v = self._heads(qkv)
+        q, k = self._rotated(q, 0), self._rotated(k, 0)
+        return _rows(attention(q, k, v, self.config.attn_logit_scale))
+
+    def _heads(self, qkv: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """q, k, v [batch, head, time, 64], the first two of unit length."""
+        q, k, v = qkv.unflatten(-1, (3, self.config.n_heads, HEAD_DIM)).permute(2, 0, 3, 1, 4)
+        return unit(q), unit(k), v
+
+    def _rotated(self, x: torch.Tensor, at: int) -> torch.Tensor:
+        where = slice(at, at + x.shape[2])
+        return rotate(x, *(table[where].to(x) for table in self._tables))
+
+
+def _rows(out: torch.Tensor) -> torch.Tensor:
+    return out.transpose(1, 2).flatten(2)
 
 
 class TorchModel:
@@ -157,18 +179,14 @@ class TorchModel:
         views = self.p.view_of(self._flat)
         if not self.config.quantised:
             return views
-        for name, w in views.items():
-            if kind_of(name) in MATRICES:
-                with torch.no_grad():
-                    q = fake_quantise(kind_of(name), w, self.ternary_blend)
-                views[name] = w + (q - w).detach()
-        return views
+        with torch.no_grad():
+            values = inference_values(self.config, views, self.ternary_blend)
+        return {n: w if values[n] is w else w + (values[n] - w).detach() for n, w in views.items()}
 
     def forward(self, tokens: torch.Tensor, keep: bool = True) -> tuple[torch.Tensor, dict]:
         with torch.set_grad_enabled(keep):
-            logits = parallel_logits(
-                self.config, self._weights(), tokens.to(self.device), self._tables
-            ).flatten(0, 1)
+            ops = TorchPass(self.config, self._weights(), self._tables)
+            logits = forward(ops, tokens.to(self.device)).flatten(0, 1)
         return logits.detach(), {"logits": logits}
 
     def backward(self, saved: dict, d_logits: torch.Tensor, shared: bool = True) -> None:
@@ -176,6 +194,66 @@ class TorchModel:
         grad = self._flat.grad.to(self.grad.device)
         self._flat.grad = None
         if not shared:
-            for name in ("embed", "head", "final_norm"):
+            for name in SHARED:
                 self.p.view_of(grad)[name].zero_()
         self.grad.add_(grad)
+
+
+class TorchDecoder(TorchPass):
+    """A batch of sequences in lock step, in f32 on the values the server computes with."""
+
+    def __init__(self, parameters: Parameters, batch: int, max_len: int) -> None:
+        config, heads = parameters.config, parameters.config.n_heads
+        tables = rope_tables(max_len, ROPE_THETA, HEAD_DIM)
+        super().__init__(config, inference_values(config, parameters.views), tables)
+        self.at = 0
+        self.state: dict[int, torch.Tensor] = {}
+        self.past: dict[int, torch.Tensor] = {}  # the last two inputs of the convolution
+        self.keys: dict[int, torch.Tensor] = {}
+        self.values: dict[int, torch.Tensor] = {}
+        for i in range(config.n_layers):
+            if config.is_attention(i):
+                self.keys[i] = torch.zeros(batch, heads, max_len, HEAD_DIM)
+                self.values[i] = torch.zeros(batch, heads, max_len, HEAD_DIM)
+            else:
+                self.state[i] = torch.zeros(batch, heads, HEAD_DIM, HEAD_DIM)
+                self.past[i] = torch.zeros(batch, 2, config.d_model)
+
+    def snapshot(self) -> tuple[int, dict, dict]:
+        """Steps replace states and never write into them, so references are enough."""
+        return self.at, dict(self.state), dict(self.past)
+
+    def restore(self, snapshot: tuple[int, dict, dict]) -> None:
+        """Back to an earlier position of the same sequence; later keys are dead, not erased."""
+        self.at, self.state, self.past = snapshot[0], dict(snapshot[1]), dict(snapshot[2])
+
+    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Consumes one token a sequence and returns the logits [batch, vocab] for the next."""
+        return self.feed(tokens[:, None])
+
+    @torch.no_grad()
+    def feed(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Consumes [batch, time] and returns the logits after the last token."""
+        logits = forward(self, tokens)
+        self.at += tokens.shape[1]
+        return logits[:, -1]
+
+    def convolution(self, i: int, h: torch.Tensor) -> torch.Tensor:
+        past = self.past[i]
+        self.past[i] = torch.cat([past, h], 1)[:, -2:]
+        return short_convolution(past, h, self.w[f"{i}.conv"])
+
+    def delta_rule(self, i: int, qkv: torch.Tensor) -> torch.Tensor:
+        q, k, v = self._heads(qkv)
+        self.state[i], out = delta_rule(self.state[i], q, k, v, self.w[f"{i}.gates"])
+        return _rows(out)
+
+    def attention(self, i: int, qkv: torch.Tensor) -> torch.Tensor:
+        q, k, v = self._heads(qkv)
+        end = self.at + q.shape[2]
+        self.keys[i][:, :, self.at : end] = self._rotated(k, self.at)
+        self.values[i][:, :, self.at : end] = v
+        keys, values = self.keys[i][:, :, :end], self.values[i][:, :, :end]
+        return _rows(
+            attention(self._rotated(q, self.at), keys, values, self.config.attn_logit_scale)
+        )

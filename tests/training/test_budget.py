@@ -2,7 +2,7 @@
 
 import pytest
 
-import budget
+import run as runs
 
 
 class Clock:
@@ -24,8 +24,8 @@ class Clock:
 def run(monkeypatch, tmp_path):
     def run(minutes, step_seconds):
         clock = Clock(step_seconds)
-        monkeypatch.setattr(budget, "time", clock)
-        tokens = budget.tokens_for(minutes, tmp_path / "plan.json", 1000, clock.step)
+        monkeypatch.setattr(runs, "time", clock)
+        tokens = runs.tokens_for(minutes, tmp_path / "plan.json", 1000, clock.step)
         return tokens, clock.steps
 
     return run

@@ -1,17 +1,17 @@
-"""Forward and backward passes: step by step, in parallel, fused."""
+"""Forward and backward passes: decoding, gradients, optimiser."""
 
 import pytest
 import torch
 
 from backend import make_model
 from config import HEAD_DIM, ROPE_THETA, ModelConfig, parameter_count
+from forward import forward
 from fused import FusedModel, KernelsUnavailable
-from generate import StepDecoder
 from helpers import small_model, small_pair
 from loss import cross_entropy, distillation
 from optim import Optimiser, orthogonalise
 from params import Parameters, rope_tables
-from torch_model import TorchModel, parallel_logits
+from torch_model import TorchDecoder, TorchModel, TorchPass
 
 BATCH, TIME = 2, 192
 
@@ -32,7 +32,7 @@ def batch(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
 def float64_gradients(p: Parameters, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, dict]:
     weights = {n: w.double().requires_grad_() for n, w in p.views.items()}
     tables = rope_tables(p.config.max_seq, ROPE_THETA, HEAD_DIM)
-    logits = parallel_logits(p.config, weights, x, tuple(t.double() for t in tables))
+    logits = forward(TorchPass(p.config, weights, tables), x)
     loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten())
     loss.backward()
     return logits.detach(), {n: w.grad for n, w in weights.items()}
@@ -47,19 +47,19 @@ def test_parameter_counts_of_both_shapes():
     assert parameter_count(scaled.draft(), own_only=True) == 54_543_456
 
 
-def test_parallel_form_equals_the_step_decoder():
+def test_parallel_form_equals_the_decoder():
     p = small_model()
     x, _ = batch()
-    decoder = StepDecoder(p, BATCH, TIME)
+    decoder = TorchDecoder(p, BATCH, TIME)
     steps = torch.stack([decoder.step(x[:, t]) for t in range(TIME)], 1)
     logits, _ = TorchModel(p).forward(x, keep=False)
     assert (steps.flatten(0, 1) - logits.cpu()).abs().max() < 1e-4
 
 
-def test_step_decoder_goes_back_to_a_snapshot():
+def test_decoder_goes_back_to_a_snapshot():
     p = small_model()
     x, _ = batch()
-    decoder = StepDecoder(p, BATCH, 64)
+    decoder = TorchDecoder(p, BATCH, 64)
     decoder.feed(x[:, :20])
     here = decoder.snapshot()
     first = decoder.feed(x[:, 20:30])

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from fused import KernelsUnavailable, kernels
-from model_directory import read_directory
+from params import read_directory
 
 TRAINING = Path(__file__).resolve().parents[2] / "engine" / "training"
 STAGE = {

@@ -9,7 +9,8 @@ import torch
 
 from corpus import Corpus
 from distill import DistillBatches
-from train import Batches, Schedule
+from run import Schedule
+from train import Batches
 
 CONFIGS = Path(__file__).resolve().parents[2] / "engine" / "training" / "configs"
 
