@@ -3,11 +3,34 @@
 #include <string>
 
 #include "config/base/error.h"
+#include "engine/arch/architecture.h"
+#include "engine/arch/spel_hybrid_json.h"
+#include "engine/document/directory_names.h"
+#include "engine/files/mapped_file.h"
 
 namespace spel::engine {
 namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(ErrorCode::kCorrupt, why); }
+
+std::shared_ptr<const Tokenizer> tokenizer_of(const ModelConfig& config,
+                                              const std::filesystem::path& path) {
+  try {
+    return make_tokenizer(config);
+  } catch (const Error& error) {
+    throw Error(error.code(), path.string() + ": " + error.what());
+  }
+}
+
+/// A target alone: everything is then decoded plainly.
+AssembledModel assemble_directory(const std::filesystem::path& path, WeightsDtype dtype) {
+  const Architecture& architecture = architecture_of(path, architectures());
+  const MappedFile text(path / kConfigName);
+  const ModelConfig config =
+      parse_config_json({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()},
+                        (path / kConfigName).string());
+  return {load_directory(path, architecture, dtype), tokenizer_of(config, path), config};
+}
 
 }  // namespace
 
@@ -30,15 +53,16 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const ModelConfig& config) {
 
 std::unique_ptr<ModelSource> open_text_model(const std::filesystem::path& path) {
   std::unique_ptr<ModelSource> source = open_model(path);
-  try {
-    (void)make_tokenizer(source->config());
-  } catch (const Error& error) {
-    throw Error(error.code(), path.string() + ": " + error.what());
-  }
+  (void)tokenizer_of(source->config(), path);
   return source;
 }
 
 AssembledModel assemble_model(const std::filesystem::path& path, WeightsDtype dtype) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) &&
+      !std::filesystem::exists(path / kDraftName, ignored)) {
+    return assemble_directory(path, dtype);
+  }
   const std::unique_ptr<ModelSource> source = open_text_model(path);
   return {build_weights(*source, dtype), make_tokenizer(source->config()), source->config()};
 }

@@ -27,7 +27,8 @@ struct AssembledModel {
 /// naming the path.
 [[nodiscard]] std::unique_ptr<ModelSource> open_text_model(const std::filesystem::path& path);
 
-/// Loads a model directory or a SPELW001 file. Throws as load_model() and open_text_model().
+/// Loads a model directory or a SPELW001 file; a directory without draft.safetensors has a target
+/// alone. Throws as load_model(), load_directory() and open_text_model().
 [[nodiscard]] AssembledModel assemble_model(const std::filesystem::path& path, WeightsDtype dtype);
 
 }  // namespace spel::engine

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "config/json/value.h"
 #include "engine/arch/tensors.h"
 #include "engine/model/spec.h"
 #include "engine/model/weights.h"
@@ -17,23 +16,22 @@ namespace spel::engine {
 
 struct Architecture {
   std::string_view model_type;  ///< As config.json names it.
-  /// Throws Error(kCorrupt) naming the key, what was found and what is implemented.
-  ModelSpec (*spec)(const JsonValue& config);
+  /// Of a config.json's text. Throws Error(kCorrupt) naming `source` and the key, what was found
+  /// and what is implemented.
+  ModelSpec (*spec)(std::string_view config, const std::string& source);
   /// The tensors of model.safetensors; no draft.
   TensorLayout (*tensors)(const ModelSpec& spec);
 };
 
-/// All that this program runs from a directory of config.json and model.safetensors. The document's
-/// own form has more files and a reader of its own (engine/document).
+/// All that this program runs from a directory of config.json and model.safetensors. With a draft,
+/// golden logits and digests beside them, a directory is the document's form (engine/document).
 [[nodiscard]] std::span<const Architecture> architectures();
 
-/// Whether `path` is a directory that one of `known` reads, and which. nullptr if it is not one.
-/// Throws Error for a config.json that cannot be read.
-[[nodiscard]] const Architecture* architecture_of(const std::filesystem::path& path,
+/// The one of `known` that reads the directory `path`. Throws Error: kNotFound/kIo for a
+/// config.json that cannot be read, kCorrupt for what is not JSON and for a model_type that none of
+/// them reads, naming those they read.
+[[nodiscard]] const Architecture& architecture_of(const std::filesystem::path& path,
                                                   std::span<const Architecture> known);
-
-/// config.json of a directory. Throws Error: kNotFound/kIo, kCorrupt for what is not JSON.
-[[nodiscard]] JsonValue read_config(const std::filesystem::path& directory);
 
 /// Loads `path`, a directory that `architecture` reads. Every tensor is checked for its name, type,
 /// shape and for values that are not finite; what the architecture does not name is refused. Throws

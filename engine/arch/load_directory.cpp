@@ -34,12 +34,9 @@ std::shared_ptr<const ModelWeights> load_directory(const std::filesystem::path& 
   const MappedFile config(path / "config.json");
   const MappedFile file(path / "model.safetensors");
   const SafetensorsView view(file.bytes(), (path / "model.safetensors").string());
-  ModelSpec spec;
-  try {
-    spec = architecture.spec(read_config(path));
-  } catch (const Error& error) {
-    throw Error(error.code(), (path / "config.json").string() + ": " + error.what());
-  }
+  const ModelSpec spec = architecture.spec(
+      {reinterpret_cast<const char*>(config.bytes().data()), config.bytes().size()},
+      (path / "config.json").string());
   const TensorLayout tensors = architecture.tensors(spec);
   TensorTaker taker(view);
   for (const TensorSpec& tensor : tensors.in_file_order()) {

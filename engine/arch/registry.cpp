@@ -1,52 +1,46 @@
 // The list of architectures, and how a directory finds its own.
+#include <array>
 #include <string>
 
 #include "config/base/error.h"
-#include "config/json/reader.h"
+#include "config/json/file_values.h"
 #include "engine/arch/architecture.h"
+#include "engine/arch/spel_hybrid_json.h"
 #include "engine/files/mapped_file.h"
 
 namespace spel::engine {
 namespace {
 
-/// Far above any published configuration.
-constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
-constexpr const char* kConfigName = "config.json";
+// One line for each file of engine/arch that describes one.
+constexpr std::array kArchitectures = {
+    Architecture{"spel_hybrid", &spel_hybrid_spec_of, &spel_hybrid_tensors},
+};
 
 }  // namespace
 
-std::span<const Architecture> architectures() {
-  // One line for each file of engine/arch that describes one.
-  return {};
-}
+std::span<const Architecture> architectures() { return kArchitectures; }
 
-JsonValue read_config(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / kConfigName;
-  const MappedFile file(path);
-  const std::span<const std::byte> bytes = file.bytes();
-  try {
-    return read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-                     {.bytes = kConfigBytesMax});
-  } catch (const JsonError& error) {
-    throw Error(ErrorCode::kCorrupt, path.string() + ": " + error.what());
-  }
-}
-
-const Architecture* architecture_of(const std::filesystem::path& path,
+const Architecture& architecture_of(const std::filesystem::path& path,
                                     std::span<const Architecture> known) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) {
-    return nullptr;
+  const MappedFile file(path / "config.json");
+  const std::string source = (path / "config.json").string();
+  const std::span<const std::byte> bytes = file.bytes();
+  const JsonObject config =
+      read_file_object({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, source,
+                       {.bytes = kConfigJsonBytesMax});
+  if (!config.contains("model_type")) {
+    throw Error(ErrorCode::kCorrupt, source + ": model_type is missing");
   }
-  const JsonValue config = read_config(path);
-  const JsonValue* model_type = config.find("model_type");
+  const std::string where = source + ": model_type";
+  const JsonValue& model_type = file_member(config, "model_type", source);
+  std::string names;
   for (const Architecture& architecture : known) {
-    if (model_type != nullptr && model_type->is_string() &&
-        model_type->text() == architecture.model_type) {
-      return &architecture;
+    if (text_of(model_type, where) == architecture.model_type) {
+      return architecture;
     }
+    names += (names.empty() ? "" : ", ") + std::string(architecture.model_type);
   }
-  return nullptr;
+  refuse_value(model_type, where, "one this build reads: " + names);
 }
 
 }  // namespace spel::engine

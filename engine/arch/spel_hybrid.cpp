@@ -77,28 +77,28 @@ ModelSpec spec_of(const ModelConfig& c, std::span<const std::uint32_t> layers) {
   return spec;
 }
 
-LayerTensors layer_tensors(const ModelConfig& c, std::size_t layer, bool in_draft) {
-  const std::string prefix = "layers." + std::to_string(layer) + ".";
-  const auto tensor = [&](const char* name, TensorRole role, std::uint32_t rows,
-                          std::uint32_t cols) {
-    return TensorSpec{prefix + name, role, in_draft, rows, cols};
+/// `name`: the layer's number in the target.
+LayerTensors layer_tensors(const ModelSpec& spec, const LayerSpec& layer, std::size_t name,
+                           bool in_draft) {
+  const std::string prefix = "layers." + std::to_string(name) + ".";
+  const auto tensor = [&](const char* suffix, TensorRole role, std::size_t rows, std::size_t cols) {
+    return TensorSpec{prefix + suffix, role, in_draft, static_cast<std::uint32_t>(rows),
+                      static_cast<std::uint32_t>(cols)};
   };
-  const MixerSpec mixer = layer_spec(c, layer).mixer;
-  const auto qkv = static_cast<std::uint32_t>(qkv_width(mixer));
-  const auto width = static_cast<std::uint32_t>(mixer_width(mixer));
+  const std::size_t d = spec.d_model;
   LayerTensors t;
-  t.input_norm = tensor("input_norm.weight", TensorRole::kNorm, c.d_model, 1);
-  t.qkv = tensor("mixer.qkv_proj.weight", TensorRole::kProjection, qkv, c.d_model);
-  t.out = tensor("mixer.out_proj.weight", TensorRole::kProjection, c.d_model, width);
-  if (!c.is_attention(layer)) {
-    t.recurrent = {tensor("mixer.conv.weight", TensorRole::kConv, c.d_model, c.conv_taps),
-                   tensor("mixer.decay", TensorRole::kDecay, c.n_heads, 1),
-                   tensor("mixer.write", TensorRole::kWrite, c.n_heads, 1)};
+  t.input_norm = tensor("input_norm.weight", TensorRole::kNorm, d, 1);
+  t.qkv = tensor("mixer.qkv_proj.weight", TensorRole::kProjection, qkv_width(layer.mixer), d);
+  t.out = tensor("mixer.out_proj.weight", TensorRole::kProjection, d, mixer_width(layer.mixer));
+  if (const auto* delta = std::get_if<DeltaSpec>(&layer.mixer)) {
+    t.recurrent = {tensor("mixer.conv.weight", TensorRole::kConv, d, delta->conv_taps),
+                   tensor("mixer.decay", TensorRole::kDecay, delta->heads, 1),
+                   tensor("mixer.write", TensorRole::kWrite, delta->heads, 1)};
   }
-  t.post_norm = tensor("post_norm.weight", TensorRole::kNorm, c.d_model, 1);
-  t.gate = tensor("mlp.gate_proj.weight", TensorRole::kMlp, c.d_ff, c.d_model);
-  t.up = tensor("mlp.up_proj.weight", TensorRole::kMlp, c.d_ff, c.d_model);
-  t.down = tensor("mlp.down_proj.weight", TensorRole::kMlp, c.d_model, c.d_ff);
+  t.post_norm = tensor("post_norm.weight", TensorRole::kNorm, d, 1);
+  t.gate = tensor("mlp.gate_proj.weight", TensorRole::kMlp, layer.d_ff, d);
+  t.up = tensor("mlp.up_proj.weight", TensorRole::kMlp, layer.d_ff, d);
+  t.down = tensor("mlp.down_proj.weight", TensorRole::kMlp, d, layer.d_ff);
   return t;
 }
 
@@ -196,17 +196,24 @@ ModelSpec spel_hybrid_draft_spec(const ModelConfig& config) {
   return spec_of(config, config.draft_layers);
 }
 
-TensorLayout tensor_layout(const ModelConfig& config) {
+TensorLayout spel_hybrid_tensors(const ModelSpec& spec) {
+  const auto vocab = static_cast<std::uint32_t>(spec.vocab_size);
+  const auto d_model = static_cast<std::uint32_t>(spec.d_model);
   TensorLayout layout;
-  layout.embedding = {"embed_tokens.weight", TensorRole::kEmbedding, false, config.vocab_size,
-                      config.d_model};
-  layout.final_norm = {"norm.weight", TensorRole::kNorm, false, config.d_model, 1};
-  layout.lm_head = {"lm_head.weight", TensorRole::kHead, false, config.vocab_size, config.d_model};
-  for (std::size_t layer = 0; layer < config.n_layers; ++layer) {
-    layout.target.push_back(layer_tensors(config, layer, false));
+  layout.embedding = {"embed_tokens.weight", TensorRole::kEmbedding, false, vocab, d_model};
+  layout.final_norm = {"norm.weight", TensorRole::kNorm, false, d_model, 1};
+  layout.lm_head = {"lm_head.weight", TensorRole::kHead, false, vocab, d_model};
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    layout.target.push_back(layer_tensors(spec, spec.layers[i], i, false));
   }
+  return layout;
+}
+
+TensorLayout tensor_layout(const ModelConfig& config) {
+  const ModelSpec spec = spel_hybrid_spec(config);
+  TensorLayout layout = spel_hybrid_tensors(spec);
   for (const std::uint32_t layer : config.draft_layers) {
-    layout.draft.push_back(layer_tensors(config, layer, true));
+    layout.draft.push_back(layer_tensors(spec, spec.layers[layer], layer, true));
   }
   return layout;
 }

@@ -68,6 +68,9 @@ struct ModelConfig {
 /// Of the layers that the draft has.
 [[nodiscard]] ModelSpec spel_hybrid_draft_spec(const ModelConfig& config);
 
+/// Of a model without a draft.
+[[nodiscard]] TensorLayout spel_hybrid_tensors(const ModelSpec& spec);
+
 /// Target and draft, in the order SPELW001 stores them.
 [[nodiscard]] TensorLayout tensor_layout(const ModelConfig& config);
 

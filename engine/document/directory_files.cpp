@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/base/error.h"
-#include "engine/document/config_json.h"
+#include "engine/arch/spel_hybrid_json.h"
 #include "engine/document/directory_names.h"
 #include "engine/files/safetensors.h"
 #include "engine/files/sha256.h"

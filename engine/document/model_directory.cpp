@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "config/base/error.h"
+#include "engine/arch/spel_hybrid_json.h"
 #include "engine/arch/tensor_taker.h"
-#include "engine/document/config_json.h"
 #include "engine/document/directory_names.h"
 #include "engine/document/golden.h"
 #include "engine/files/mapped_file.h"

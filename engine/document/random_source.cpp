@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "engine/document/config_json.h"
+#include "engine/arch/spel_hybrid_json.h"
 #include "engine/files/sha256.h"
 
 namespace spel::engine {

@@ -9,7 +9,7 @@
 
 #include "config/base/checked.h"
 #include "config/base/error.h"
-#include "engine/document/config_json.h"
+#include "engine/arch/spel_hybrid_json.h"
 #include "engine/document/directory_files.h"
 #include "engine/document/directory_names.h"
 #include "engine/document/golden.h"

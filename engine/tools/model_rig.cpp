@@ -46,7 +46,9 @@ ModelRig::ModelRig(std::shared_ptr<const ModelWeights> weights_in, const kernels
                    const ModelOptions& options)
     : weights(std::move(weights_in)), target_pool(target_threads), draft_pool(draft_threads) {
   target = make_target_model(weights, kernels, target_pool, options);
-  draft = make_draft_model(weights, kernels, draft_pool, with_ternary_kernel(options));
+  if (weights->draft) {
+    draft = make_draft_model(weights, kernels, draft_pool, with_ternary_kernel(options));
+  }
 }
 
 namespace {

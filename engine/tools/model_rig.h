@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "engine/assembled_model.h"
+#include "engine/document/model_source.h"
 #include "engine/engine.h"
 #include "engine/model/transformer.h"
-#include "engine/document/model_source.h"
 #include "engine/model/weights.h"
 #include "engine/text/tokenizer.h"
 #include "engine/tools/command_line.h"
@@ -39,7 +39,7 @@ struct ModelRig {
   kernels::ThreadPool target_pool;
   kernels::ThreadPool draft_pool;
   std::unique_ptr<HybridCausalModel> target;
-  std::unique_ptr<HybridCausalModel> draft;
+  std::unique_ptr<HybridCausalModel> draft;  ///< Null if the model has none.
 };
 
 /// An engine and what its models stand on.

@@ -70,6 +70,10 @@ int selftest(const Options& options, NoteBankSuite notebank, std::ostream& out) 
     context.subjects.push_back({config.name, random_model(config, 1, WeightsDtype::kBf16), true});
   }
   for (const Subject& subject : context.subjects) {
+    if (!subject.weights->draft) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  subject.name + " has no draft, which the suites need (--random: without it)");
+    }
     if (subject.weights->target.spec.max_seq < kContextMin) {
       throw Error(ErrorCode::kInvalidArgument,
                   subject.name + ": max_seq is " +

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "config/json/reader.h"
 #include "engine/document/random_source.h"
 #include "engine/files/safetensors.h"
 #include "tests/engine/made_up_architecture.h"
@@ -55,10 +55,7 @@ class ArchitectureTest : public ::testing::Test {
   }
 
   [[nodiscard]] static std::vector<TensorSpec> tensors() {
-    return made_up_layout().in_file_order();
-  }
-  [[nodiscard]] static TensorLayout made_up_layout() {
-    return kMadeUp.tensors(kMadeUp.spec(read_json(kConfig)));
+    return kMadeUp.tensors(kMadeUp.spec(kConfig, "config.json")).in_file_order();
   }
 
   /// The twin's values, in the order of `tensors`: both lists have the same places.
@@ -81,8 +78,9 @@ class ArchitectureTest : public ::testing::Test {
   }
 
   [[nodiscard]] std::shared_ptr<const ModelWeights> load() const {
-    const Architecture* found = architecture_of(folder_.path(), {&kMadeUp, 1});
-    return found == nullptr ? nullptr : load_directory(folder_.path(), *found, WeightsDtype::kBf16);
+    const Architecture& found =
+        architecture_of(folder_.path(), std::span(&kMadeUp, std::size_t{1}));
+    return load_directory(folder_.path(), found, WeightsDtype::kBf16);
   }
 
   std::unique_ptr<ModelSource> source_;
@@ -103,7 +101,6 @@ std::vector<float> logits_of(const std::shared_ptr<const ModelWeights>& weights)
 
 TEST_F(ArchitectureTest, AMadeUpOneComputesWhatTheSameLayersUnderOtherNamesDo) {
   const auto weights = load();
-  ASSERT_NE(weights, nullptr);
   EXPECT_EQ(weights->target.spec.layers.size(), 6U);
   EXPECT_FALSE(weights->draft.has_value());
   EXPECT_EQ(logits_of(weights), logits_of(build_weights(*source_, WeightsDtype::kF32)));
@@ -111,7 +108,6 @@ TEST_F(ArchitectureTest, AMadeUpOneComputesWhatTheSameLayersUnderOtherNamesDo) {
 
 TEST_F(ArchitectureTest, RandomProposalsChangeNoTokenOfIt) {
   const auto weights = load();
-  ASSERT_NE(weights, nullptr);
   const kernels::Kernels& kernels = kernels::Kernels::select();
   kernels::ThreadPool pool(1);
   EngineConfig config;
@@ -137,8 +133,16 @@ TEST_F(ArchitectureTest, RandomProposalsChangeNoTokenOfIt) {
   }
 }
 
-TEST_F(ArchitectureTest, OneThatIsNotListedIsNotRead) {
-  EXPECT_EQ(architecture_of(folder_.path(), architectures()), nullptr);
+TEST_F(ArchitectureTest, OneThatIsNotListedIsRefusedByName) {
+  try {
+    (void)architecture_of(folder_.path(), architectures());
+    FAIL() << "it was read";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("config.json: model_type"), std::string::npos) << message;
+    EXPECT_NE(message.find("\"made_up\""), std::string::npos) << message;
+    EXPECT_NE(message.find("spel_hybrid"), std::string::npos) << message;
+  }
 }
 
 TEST_F(ArchitectureTest, AMissingAForeignAndAMisshapenTensorAreRefusedByName) {

@@ -50,6 +50,31 @@ TEST(AssembledModel, AVocabularyOfAnotherSizeIsRefusedInEitherFormNamingBoth) {
   }
 }
 
+TEST(AssembledModel, ADirectoryWithoutADraftIsATargetAloneAndAnswersTheSame) {
+  const ScratchFolder folder;
+  const auto path = folder.path() / "model";
+  write_model(*random_source(tiny_ascii_config(), 1), std::nullopt, path, ModelForm::kDirectory);
+  const AssembledModel whole = assemble_model(path, WeightsDtype::kF32);
+  std::filesystem::remove(path / "draft.safetensors");
+  const AssembledModel alone = assemble_model(path, WeightsDtype::kF32);
+  EXPECT_TRUE(whole.weights->draft.has_value());
+  EXPECT_FALSE(alone.weights->draft.has_value());
+  EXPECT_NE(alone.weights->sha256, whole.weights->sha256);
+
+  const kernels::Kernels& kernels = kernels::Kernels::select();
+  kernels::ThreadPool pool(1);
+  std::vector<std::vector<float>> logits;
+  for (const auto& weights : {whole.weights, alone.weights}) {
+    const auto model = make_target_model(weights, kernels, pool, {});
+    const auto state = model->make_state();
+    const auto tokens = testing::random_tokens(20, model->vocab_size(), 1);
+    std::vector<float>& rows = logits.emplace_back(tokens.size() * model->vocab_size());
+    const ForwardItem item{state.get(), tokens, false, LogitRows::kAll, rows.data()};
+    model->forward({&item, 1});
+  }
+  EXPECT_EQ(logits[0], logits[1]);
+}
+
 TEST(AssembledModel, TheEndOfSequenceTokenOfTheConfigEndsAnswers) {
   ModelConfig config = tiny_ascii_config();
   EXPECT_EQ(make_tokenizer(config)->eos(), std::nullopt);

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "config/base/error.h"
+#include "config/json/reader.h"
 #include "engine/arch/architecture.h"
 
 namespace spel::engine::testing {
@@ -17,7 +19,8 @@ inline std::size_t made_up_size(const JsonValue& config, const char* key) {
   return value->get<std::size_t>();
 }
 
-inline ModelSpec made_up_spec(const JsonValue& config) {
+inline ModelSpec made_up_spec(std::string_view text, const std::string& /*source*/) {
+  const JsonValue config = read_json(text);
   ModelSpec spec{.name = "made up",
                  .d_model = made_up_size(config, "hidden_size"),
                  .vocab_size = made_up_size(config, "vocab_size"),

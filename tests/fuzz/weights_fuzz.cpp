@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "config/base/error.h"
-#include "engine/document/config_json.h"
+#include "engine/arch/spel_hybrid_json.h"
 #include "engine/document/model_directory.h"
 #include "engine/document/spelw.h"
 #include "engine/files/safetensors.h"

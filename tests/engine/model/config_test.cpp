@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "engine/arch/spel_hybrid.h"
-#include "engine/document/config_json.h"
+#include "engine/arch/spel_hybrid_json.h"
 #include "engine/document/spelw.h"
 #include "model_fixtures.h"
 

@@ -16,7 +16,11 @@ inline constexpr std::size_t kConfigJsonBytesMax = 1U << 20;
 /// Error(kCorrupt) naming `source` and the key.
 [[nodiscard]] ModelConfig parse_config_json(std::string_view text, const std::string& source);
 
-/// The inverse. `weights_dtype` ("bf16" or "f32") tells readers what model.safetensors holds.
+/// The specification alone.
+[[nodiscard]] ModelSpec spel_hybrid_spec_of(std::string_view text, const std::string& source);
+
+/// The inverse of parse_config_json(). `weights_dtype` ("bf16" or "f32") tells readers what
+/// model.safetensors holds.
 [[nodiscard]] std::string write_config_json(const ModelConfig& config,
                                             std::string_view weights_dtype);
 

@@ -1,4 +1,4 @@
-#include "engine/document/config_json.h"
+#include "engine/arch/spel_hybrid_json.h"
 
 #include <algorithm>
 #include <array>
@@ -167,6 +167,10 @@ ModelConfig parse_config_json(std::string_view text, const std::string& source) 
     throw Error(error.code(), source + ": " + error.what());
   }
   return config;
+}
+
+ModelSpec spel_hybrid_spec_of(std::string_view text, const std::string& source) {
+  return spel_hybrid_spec(parse_config_json(text, source));
 }
 
 std::string write_config_json(const ModelConfig& config, std::string_view weights_dtype) {
