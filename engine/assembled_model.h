@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "engine/arch/spel_hybrid.h"
-#include "engine/document/model_source.h"
+#include "engine/document/load_model.h"
 #include "engine/model/weights.h"
 #include "engine/text/tokenizer.h"
 

@@ -12,7 +12,7 @@
 
 #include "config/base/thread.h"
 #include "engine/capture/capture_runner.h"
-#include "engine/request/admission.h"
+#include "engine/schedule/admission.h"
 #include "engine/schedule/cost_meter.h"
 #include "engine/schedule/lifecycle.h"
 #include "engine/schedule/step.h"

@@ -1,9 +1,6 @@
 #include "kernels/isa.h"
 
 #include <array>
-#include <cstddef>
-
-#include "kernels/registry.h"
 
 namespace spel::kernels {
 namespace {
@@ -33,22 +30,6 @@ std::optional<Isa> parse_isa(std::string_view name) {
     }
   }
   return std::nullopt;
-}
-
-std::span<const Isa> attainable_isas() {
-  struct List {
-    List() {
-      for (const Kernels& kernels : KernelRegistry::attainable()) {
-        if (count == 0 || isas[count - 1] != kernels.isa()) {
-          isas[count++] = kernels.isa();
-        }
-      }
-    }
-    std::array<Isa, kAllIsas.size()> isas{};
-    std::size_t count = 0;
-  };
-  static const List list;
-  return std::span(list.isas).first(list.count);
 }
 
 }  // namespace spel::kernels

@@ -1,10 +1,6 @@
 #include "kernels/kernels.h"
 
-#include <string>
-
-#include "config/base/error.h"
 #include "kernels/function_table.h"
-#include "kernels/registry.h"
 
 namespace spel::kernels {
 
@@ -18,27 +14,6 @@ std::string_view ternary_kernel_name(TernaryKernel kernel) {
       return "scalar";
   }
   return "unknown";
-}
-
-const Kernels& Kernels::select(std::optional<Isa> forced) {
-  const auto sets = KernelRegistry::attainable();
-  if (!forced) {
-    return sets.front();
-  }
-  for (const Kernels& kernels : sets) {
-    if (kernels.isa() == *forced) {
-      return kernels;
-    }
-  }
-  std::string known;
-  for (const Isa isa : attainable_isas()) {
-    if (!known.empty()) {
-      known += ", ";
-    }
-    known += isa_name(isa);
-  }
-  throw Error(ErrorCode::kInvalidArgument, "kernel set " + std::string(isa_name(*forced)) +
-                                               " cannot run here; attainable: " + known);
 }
 
 void Kernels::quantize_row(const float* x, std::size_t n, std::int8_t* q, std::size_t stride,

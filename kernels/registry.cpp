@@ -1,7 +1,11 @@
 #include "kernels/registry.h"
 
+#include <array>
 #include <cstddef>
+#include <new>
+#include <string>
 
+#include "config/base/error.h"
 #include "kernels/function_table.h"
 #ifdef SPEL_KERNELS_X86
 #include <cpuid.h>
@@ -89,6 +93,43 @@ std::span<const Kernels> KernelRegistry::attainable() {
   };
   static const Sets sets;
   return {std::launder(reinterpret_cast<const Kernels*>(sets.storage)), sets.count};
+}
+
+std::span<const Isa> attainable_isas() {
+  struct List {
+    List() {
+      for (const Kernels& kernels : KernelRegistry::attainable()) {
+        if (count == 0 || isas[count - 1] != kernels.isa()) {
+          isas[count++] = kernels.isa();
+        }
+      }
+    }
+    std::array<Isa, kCandidateCount> isas{};
+    std::size_t count = 0;
+  };
+  static const List list;
+  return std::span(list.isas).first(list.count);
+}
+
+const Kernels& Kernels::select(std::optional<Isa> forced) {
+  const auto sets = KernelRegistry::attainable();
+  if (!forced) {
+    return sets.front();
+  }
+  for (const Kernels& kernels : sets) {
+    if (kernels.isa() == *forced) {
+      return kernels;
+    }
+  }
+  std::string known;
+  for (const Isa isa : attainable_isas()) {
+    if (!known.empty()) {
+      known += ", ";
+    }
+    known += isa_name(isa);
+  }
+  throw Error(ErrorCode::kInvalidArgument, "kernel set " + std::string(isa_name(*forced)) +
+                                               " cannot run here; attainable: " + known);
 }
 
 }  // namespace spel::kernels

@@ -1,5 +1,5 @@
-// Every kernel set this binary holds and this processor can run. Internal to kernels/ and its
-// tests.
+// Every kernel set this binary holds and this processor can run; attainable_isas() and
+// Kernels::select() choose from it. Internal to kernels/ and its tests.
 #pragma once
 
 #include <span>

@@ -1,8 +1,6 @@
 #include "engine/tools/command_line.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
 #include <ostream>
 
 #include "config/base/error.h"
@@ -27,13 +25,6 @@ std::vector<std::string> as_cli11_wants(std::span<const std::string> args) {
     }
   }
   return reversed;
-}
-
-template <typename Number>
-bool reads_as(const std::string& text, Number& value) {
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);
-  return error == std::errc() && end == last;
 }
 
 }  // namespace
@@ -122,35 +113,8 @@ int run_subcommand(const Subcommand& subcommand, std::span<const std::string> ar
   }
 }
 
-std::uint64_t parse_between(const std::string& what, const std::string& text, std::uint64_t min,
-                            std::uint64_t max) {
-  std::uint64_t value = 0;
-  if (!reads_as(text, value) || value < min || value > max) {
-    refuse(what + " is \"" + text + "\"; expected a whole number from " + std::to_string(min) +
-           " to " + std::to_string(max));
-  }
-  return value;
-}
-
-std::uint64_t parse_unsigned(const std::string& what, const std::string& text, std::uint64_t max) {
-  return parse_between(what, text, 0, max);
-}
-
-double parse_positive(const std::string& what, const std::string& text) {
-  double value = 0;
-  if (!reads_as(text, value) || !std::isfinite(value) || value <= 0) {
-    refuse(what + " is \"" + text + "\"; expected a finite number above 0");
-  }
-  return value;
-}
-
 float temperature_of(const Options& options) {
-  const std::string text = options.value("temperature").value_or("0");
-  float value = 0.0F;
-  if (!reads_as(text, value) || !std::isfinite(value) || value < 0.0F) {
-    refuse("--temperature is \"" + text + "\"; expected a finite number, 0 or above");
-  }
-  return value;
+  return parse_from_zero("--temperature", options.value("temperature").value_or("0"));
 }
 
 }  // namespace spel::engine::tools

@@ -2,7 +2,6 @@
 // through.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "engine/tools/tool.h"
+#include "engine/tools/values.h"
 
 namespace spel::engine::tools {
 
@@ -62,14 +62,6 @@ class UsageError : public std::exception {
                                  ToolStreams streams,
                                  const std::function<int(const Options&)>& run);
 
-/// A whole decimal number in [min, max], or Error(kInvalidArgument) naming `what`.
-[[nodiscard]] std::uint64_t parse_between(const std::string& what, const std::string& text,
-                                          std::uint64_t min, std::uint64_t max);
-/// The same in [0, max].
-[[nodiscard]] std::uint64_t parse_unsigned(const std::string& what, const std::string& text,
-                                           std::uint64_t max);
-/// A finite number above 0, or Error(kInvalidArgument) naming `what`.
-[[nodiscard]] double parse_positive(const std::string& what, const std::string& text);
 /// The value of --temperature; 0 if it is not given.
 [[nodiscard]] float temperature_of(const Options& options);
 

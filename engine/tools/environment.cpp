@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string_view>
 
 #include "config/base/error.h"
 #include "config/base/limits.h"
-#include "engine/tools/command_line.h"
 #include "engine/tools/shape.h"
 
 namespace spel::engine::tools {
@@ -26,11 +24,6 @@ std::optional<std::size_t> count(const char* name, std::size_t least, std::size_
 }
 
 }  // namespace
-
-std::optional<std::string> variable(const char* name) {
-  const char* const text = std::getenv(name);
-  return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
-}
 
 void check_environment() {
   (void)model_from_environment();

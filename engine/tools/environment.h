@@ -8,12 +8,10 @@
 #include <optional>
 #include <string>
 
+#include "engine/tools/values.h"
 #include "kernels/kernels.h"
 
 namespace spel::engine::tools {
-
-/// The value of a variable; none if it is not set.
-[[nodiscard]] std::optional<std::string> variable(const char* name);
 
 /// Refuses any variable below, and those of the shape, that holds what is not allowed, whether the
 /// tool at hand reads it or not. For the start of every tool.

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/document/model_source.h"
+#include "engine/document/load_model.h"
 #include "engine/model/weights.h"
 #include "kernels/kernels.h"
 

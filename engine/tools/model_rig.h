@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/assembled_model.h"
-#include "engine/document/model_source.h"
+#include "engine/document/load_model.h"
 #include "engine/engine.h"
 #include "engine/model/transformer.h"
 #include "engine/model/weights.h"

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/document/load_model.h"
 #include "engine/document/random_source.h"
 #include "tests/engine/golden_bits.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/document/model_source.h"
+#include "engine/document/load_model.h"
 #include "engine/engine.h"
 #include "engine/model/transformer.h"
 #include "engine/model/weights.h"

@@ -7,6 +7,7 @@
 
 #include "config/base/error.h"
 #include "engine/arch/spel_hybrid_json.h"
+#include "engine/document/load_model.h"
 #include "engine/document/model_directory.h"
 #include "engine/document/spelw.h"
 #include "engine/files/safetensors.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/document/model_source.h"
+#include "engine/document/load_model.h"
 #include "engine/model/weights.h"
 #include "engine/tools/bench/report.h"
 #include "kernels/kernels.h"

@@ -13,7 +13,7 @@
 
 #include "config/base/error.h"
 #include "engine/document/golden.h"
-#include "engine/document/model_source.h"
+#include "engine/document/load_model.h"
 
 namespace spel::engine::testing {
 

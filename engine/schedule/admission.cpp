@@ -1,4 +1,4 @@
-#include "engine/request/admission.h"
+#include "engine/schedule/admission.h"
 
 #include <algorithm>
 #include <span>

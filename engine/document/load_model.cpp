@@ -1,4 +1,4 @@
-#include "engine/document/model_source.h"
+#include "engine/document/load_model.h"
 
 #include "config/base/error.h"
 #include "engine/document/model_directory.h"
