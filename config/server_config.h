@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/base/limits.h"
+#include "config/base/names.h"
 #include "config/base/shipped_model.h"
 
 namespace spel::config {
@@ -43,7 +44,7 @@ struct ServerConfig {
 
   // Speculation, where a request does not say.
   std::size_t spec_k = limits::kSpecKDefault;  ///< 0: never draft.
-  std::string governor = "adaptive";
+  std::string governor{name_of(GovernorKind::kAdaptive)};
   double alpha_threshold = 0.35;
   std::size_t governor_window = 16;
 

@@ -4,8 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "config/base/names.h"
 
 namespace spel::memory {
 
@@ -36,14 +37,7 @@ inline constexpr std::int64_t kBankFormat = 3;
 /// notes would not be found.
 inline constexpr std::int64_t kBankFormatOldest = 2;
 
-/// How notes are ranked for a query.
-enum class Ranker {
-  kSum,     ///< The query's keys against the note's, token by token over all channels.
-  kNative,  ///< The document's: sum over channels of query times key.
-  kVotes,   ///< The document's diagnostic: each channel votes for its best note.
-  kText,    ///< What the query's text and the note's have in common; asks nothing of the model.
-  kFused,   ///< kText, and kSum among what it holds for much the same: the default.
-};
+using spel::Ranker;
 
 /// A note before it is stored. Coordinates are BF16. A passage has neither coordinates nor a
 /// sketch: it is found by its text.
@@ -78,8 +72,5 @@ struct BankInfo {
   std::uint64_t damaged = 0;  ///< Of the notes, those that are left out; known to a NoteBank.
   std::int64_t created = 0;   ///< Unix seconds.
 };
-
-/// 1 … 64 of [A-Za-z0-9_-]: a name is never a path.
-[[nodiscard]] bool is_valid_bank_name(std::string_view name);
 
 }  // namespace spel::memory

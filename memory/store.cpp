@@ -61,13 +61,6 @@ std::string select(std::initializer_list<const char*> parts) {
 
 }  // namespace
 
-bool is_valid_bank_name(std::string_view name) {
-  constexpr std::string_view kAllowed =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  return !name.empty() && name.size() <= limits::kBankNameMax &&
-         name.find_first_not_of(kAllowed) == std::string_view::npos;
-}
-
 class Store::Impl {
  public:
   Impl(const std::filesystem::path& path, Mode mode)
@@ -271,9 +264,8 @@ std::optional<BankInfo> Store::find_bank(std::string_view name) {
 bool Store::has_bank(std::string_view name) { return impl_->bank_id(name).has_value(); }
 
 void Store::check(std::string_view bank, std::string_view model, const ChannelShape& shape) {
-  if (!is_valid_bank_name(bank)) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "a bank's name has 1 to 64 letters, digits, \"-\" and \"_\"");
+  if (!is_bank_name(bank)) {
+    throw Error(ErrorCode::kInvalidArgument, "a bank's name has " + bank_name_form());
   }
   if (const auto known = impl_->bank_header(bank)) {
     check_bank(*known, model, shape);

@@ -164,9 +164,10 @@ void read_speculation(Fields& fields, GenerationOptions& options) {
     speculation.enabled = false;
   }
   if (const auto governor = members->text("governor", limits::kModelNameMax)) {
-    speculation.governor = parse_governor(*governor);
+    speculation.governor = value_named<GovernorKind>(*governor);
     if (!speculation.governor) {
-      members->fail("governor", R"(must be "off", "trip" or "adaptive".)", "invalid_value");
+      members->fail("governor", "must be " + quoted_names<GovernorKind>(" or ") + ".",
+                    "invalid_value");
     }
   }
   speculation.alpha_threshold = members->number("alpha_threshold", {.min = 0.0, .max = 1.0});
@@ -190,10 +191,7 @@ void read_notebank(Fields& fields, GenerationOptions& options, const std::string
   }
   notebank.bank = members->text("bank", limits::kModelNameMax).value_or(bank);
   if (!is_bank_name(notebank.bank)) {
-    members->fail("bank",
-                  "must be a name of 1 to " + std::to_string(limits::kBankNameMax) +
-                      " letters, digits, \"-\" and \"_\".",
-                  "invalid_value");
+    members->fail("bank", "must be a name of " + bank_name_form() + ".", "invalid_value");
   }
   notebank.top = members->count("top", 1, limits::kNoteTopMax).value_or(notebank.top);
   notebank.ranker = read_ranker(*members).value_or(notebank.ranker);
@@ -214,34 +212,6 @@ void read_notebank(Fields& fields, GenerationOptions& options, const std::string
 }
 
 }  // namespace
-
-std::string_view governor_name(Governor governor) {
-  switch (governor) {
-    case Governor::kOff:
-      return "off";
-    case Governor::kTrip:
-      return "trip";
-    case Governor::kAdaptive:
-      return "adaptive";
-  }
-  return "off";
-}
-
-std::optional<Governor> parse_governor(std::string_view name) {
-  for (const auto governor : {Governor::kOff, Governor::kTrip, Governor::kAdaptive}) {
-    if (name == governor_name(governor)) {
-      return governor;
-    }
-  }
-  return std::nullopt;
-}
-
-bool is_bank_name(std::string_view name) {
-  constexpr std::string_view kAllowed =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  return !name.empty() && name.size() <= limits::kBankNameMax &&
-         name.find_first_not_of(kAllowed) == std::string_view::npos;
-}
 
 std::optional<std::size_t> read_max_tokens(Fields& fields) {
   const auto older = fields.count("max_tokens", 0, kMaxTokensMax);
@@ -283,9 +253,9 @@ std::optional<Ranker> read_ranker(Fields& fields) {
   if (!name) {
     return std::nullopt;
   }
-  const auto ranker = ranker_of(*name);
+  const auto ranker = value_named<Ranker>(*name);
   if (!ranker) {
-    fields.fail("ranker", "must be one of " + ranker_names() + ".", "invalid_value");
+    fields.fail("ranker", "must be one of " + quoted_names<Ranker>() + ".", "invalid_value");
   }
   return ranker;
 }

@@ -5,34 +5,24 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "config/base/limits.h"
+#include "config/base/names.h"
 
 namespace spel::proto {
 
 using TokenId = std::int32_t;
 
-enum class Governor { kOff, kTrip, kAdaptive };
-[[nodiscard]] std::string_view governor_name(Governor governor);
-[[nodiscard]] std::optional<Governor> parse_governor(std::string_view name);
-
 /// `speculation` of a request. What is absent follows the server's configuration.
 struct SpeculationOptions {
   std::optional<bool> enabled;   ///< mode: "on" | "off"; "auto" and absent: unset.
   std::optional<std::size_t> k;  ///< 0 … 16; 0 is the same as mode "off".
-  std::optional<Governor> governor;
+  std::optional<GovernorKind> governor;
   std::optional<double> alpha_threshold;  ///< [0, 1]
   std::optional<std::size_t> window;      ///< 1 … 4096 rounds.
 };
-
-/// How notes are ranked; see memory/README.md.
-enum class Ranker { kSum, kNative, kVotes, kText, kFused };
-inline constexpr Ranker kRankerDefault = Ranker::kFused;
-/// 1 … 64 of [A-Za-z0-9_-]: safe in a path, in a URL and in a log.
-[[nodiscard]] bool is_bank_name(std::string_view name);
 
 /// `notebank` of a request: notes of `bank` are addressed by the prompt and replayed before it.
 struct NoteBankOptions {

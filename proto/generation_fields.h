@@ -24,11 +24,6 @@ namespace spel::proto {
 void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptions& options,
                              const std::string& bank = {});
 
-/// The ranker of this name; nothing for an unknown one.
-[[nodiscard]] std::optional<Ranker> ranker_of(std::string_view name);
-/// All names, quoted and with commas.
-[[nodiscard]] std::string ranker_names();
-
 /// The member "ranker".
 [[nodiscard]] std::optional<Ranker> read_ranker(Fields& fields);
 

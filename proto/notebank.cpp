@@ -1,7 +1,5 @@
 #include "proto/notebank.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "proto/error_body.h"
@@ -13,12 +11,6 @@ namespace spel::proto {
 namespace {
 
 constexpr std::size_t kNotesPerChunkMax = 16;
-
-constexpr std::array<std::pair<std::string_view, Ranker>, 5> kRankers{{{"fused", Ranker::kFused},
-                                                                       {"text", Ranker::kText},
-                                                                       {"sum", Ranker::kSum},
-                                                                       {"native", Ranker::kNative},
-                                                                       {"votes", Ranker::kVotes}}};
 
 std::string require_text(Fields& fields, std::string_view name, std::size_t bytes_max) {
   auto text = fields.text(name, bytes_max);
@@ -102,26 +94,6 @@ CompletionRequest parse_note_replay_request(std::string_view body, const std::st
   JsonObject object = parse_json_object(body, limits);
   Fields fields(object);
   return read_completion(fields, bank);
-}
-
-std::string_view ranker_name(Ranker ranker) {
-  const auto* const named = std::find_if(kRankers.begin(), kRankers.end(),
-                                         [&](const auto& r) { return r.second == ranker; });
-  return named->first;
-}
-
-std::optional<Ranker> ranker_of(std::string_view name) {
-  const auto* const named = std::find_if(kRankers.begin(), kRankers.end(),
-                                         [&](const auto& r) { return r.first == name; });
-  return named == kRankers.end() ? std::nullopt : std::optional(named->second);
-}
-
-std::string ranker_names() {
-  std::string names;
-  for (const auto& [name, ranker] : kRankers) {
-    names += (names.empty() ? "\"" : ", \"") + std::string(name) + "\"";
-  }
-  return names;
 }
 
 std::string note_write_response(const NoteWriteResult& result) {

@@ -44,8 +44,6 @@ struct NoteAddressRequest {
                                                           const std::string& bank,
                                                           const JsonLimits& limits);
 
-[[nodiscard]] std::string_view ranker_name(Ranker ranker);
-
 struct NoteView {
   std::int64_t id = 0;
   std::string text;

@@ -119,7 +119,7 @@ JsonValue speculation_json(const Receipt& receipt) {
           {"draft_reason",
            receipt.draft_reason.empty() ? JsonValue(nullptr) : JsonValue(receipt.draft_reason)},
           {"k", receipt.k},
-          {"governor", governor_name(receipt.governor)},
+          {"governor", name_of(receipt.governor)},
           {"rounds", receipt.rounds},
           {"ar_rounds", receipt.ar_rounds},
           {"proposed", receipt.proposed},

@@ -36,7 +36,7 @@ struct Receipt {
   bool draft_enabled = false;
   std::string draft_reason;  ///< Why there was no drafting; empty when there was.
   std::size_t k = 0;
-  Governor governor = Governor::kOff;
+  GovernorKind governor = GovernorKind::kOff;
   std::size_t rounds = 0;
   std::size_t ar_rounds = 0;
   std::size_t proposed = 0;

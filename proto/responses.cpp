@@ -20,10 +20,7 @@ JsonValue start(const ResponseHead& head, std::string_view object) {
 }
 
 JsonValue finish_reason_json(const Choice& choice) {
-  if (!choice.finish_reason) {
-    return nullptr;
-  }
-  return *choice.finish_reason == FinishReason::kStop ? "stop" : "length";
+  return choice.finish_reason ? JsonValue(name_of(*choice.finish_reason)) : JsonValue(nullptr);
 }
 
 /// vLLM's: the string, or the token id, or null for the end the model itself chose.

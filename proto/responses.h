@@ -12,9 +12,6 @@
 
 namespace spel::proto {
 
-/// The closed set of the wire.
-enum class FinishReason { kStop, kLength };
-
 /// The same for every chunk of one answer.
 struct ResponseHead {
   std::string id;            ///< "cmpl-…" or "chatcmpl-…"
@@ -42,9 +39,9 @@ struct TokenReport {
 struct Choice {
   std::size_t index = 0;
   std::string text;
-  std::optional<FinishReason> finish_reason;
-  std::string stop_reason;            ///< The stop string that matched, if one did …
-  std::optional<TokenId> stop_token;  ///< … or the one of stop_token_ids.
+  std::optional<FinishReason> finish_reason;  ///< kStop or kLength: others are errors.
+  std::string stop_reason;                    ///< The stop string that matched, if one did …
+  std::optional<TokenId> stop_token;          ///< … or the one of stop_token_ids.
   /// The tokens of `text`, in order; used for the three members below when those are asked for.
   std::vector<TokenReport> tokens;
   bool with_logprobs = false;   ///< "logprobs" is an object; otherwise null.

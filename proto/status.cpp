@@ -32,7 +32,7 @@ JsonValue requests_json(const StatsSnapshot::Requests& requests) {
 JsonValue speculation_stats_json(const StatsSnapshot::Speculation& speculation) {
   return {{"k", speculation.k},
           {"k_max", speculation.k_max},
-          {"governor", governor_name(speculation.governor)},
+          {"governor", name_of(speculation.governor)},
           {"rounds", speculation.rounds},
           {"plain_rounds", speculation.plain_rounds},
           {"proposed", speculation.proposed},

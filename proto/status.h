@@ -64,7 +64,7 @@ struct StatsSnapshot {
   struct Speculation {
     std::size_t k = 0;  ///< The server's default.
     std::size_t k_max = 0;
-    Governor governor = Governor::kAdaptive;
+    GovernorKind governor = GovernorKind::kAdaptive;
     std::uint64_t rounds = 0;
     std::uint64_t plain_rounds = 0;
     std::uint64_t proposed = 0;

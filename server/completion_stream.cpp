@@ -121,10 +121,8 @@ void ChoiceReader::on_token(engine::TokenEvent& event) {
 
 void ChoiceReader::on_finish(engine::FinishEvent event) {
   add_piece(assembler_.finish(event.text_bytes));
-  if (event.reason == engine::FinishReason::kLength) {
-    fresh_.finish_reason = proto::FinishReason::kLength;
-  } else if (event.reason == engine::FinishReason::kStop) {
-    fresh_.finish_reason = proto::FinishReason::kStop;
+  if (result_of(event.reason) == Result::kOk) {
+    fresh_.finish_reason = event.reason;
   }
   if (event.stop_sequence != own_stop_) {
     fresh_.stop_reason = event.stop_sequence;

@@ -20,22 +20,6 @@ constexpr std::size_t kContextTokens = 32;
 /// Of a query, read before it is compared.
 constexpr std::size_t kQueryTokensRead = 128;
 
-memory::Ranker to_memory(proto::Ranker ranker) {
-  switch (ranker) {
-    case proto::Ranker::kSum:
-      return memory::Ranker::kSum;
-    case proto::Ranker::kNative:
-      return memory::Ranker::kNative;
-    case proto::Ranker::kVotes:
-      return memory::Ranker::kVotes;
-    case proto::Ranker::kText:
-      return memory::Ranker::kText;
-    case proto::Ranker::kFused:
-      break;
-  }
-  return memory::Ranker::kFused;
-}
-
 std::string text_of(std::span<const engine::TokenId> tokens, const engine::Tokenizer& tokenizer) {
   std::string bytes;
   for (const engine::TokenId token : tokens) {
@@ -190,28 +174,27 @@ Task<proto::NoteWriteResult> NoteService::write(const Executor& executor, std::s
 
 Task<std::vector<memory::Note>> NoteService::address(const Executor& executor, std::string bank,
                                                      std::vector<engine::TokenId> query,
-                                                     proto::Ranker ranker, std::size_t top) {
+                                                     Ranker ranker, std::size_t top) {
   const auto begin = Clock::now();
-  const bool by_text = ranker == proto::Ranker::kText || ranker == proto::Ranker::kFused;
+  const bool by_text = ranker == Ranker::kText || ranker == Ranker::kFused;
   std::string text;
   if (by_text) {
     const std::size_t last = std::min(query.size(), memory::TextIndex::kQueryBytes);
     text = text_of(std::span(query).last(last), engine_.tokenizer());
   }
   engine::Capture captured;
-  if (ranker != proto::Ranker::kText) {
+  if (ranker != Ranker::kText) {
     engine::CaptureRequest request;
     const std::size_t count = std::min(query.size(), kQueryTokensRead);
     request.tokens.assign(query.end() - static_cast<std::ptrdiff_t>(count), query.end());
     request.keep = memory::kQueryTokens;
-    request.queries = ranker == proto::Ranker::kNative || ranker == proto::Ranker::kVotes;
+    request.queries = ranker == Ranker::kNative || ranker == Ranker::kVotes;
     captured = co_await capture(executor, std::move(request));
   }
   std::vector<memory::Note> notes = co_await offload(pool_, executor, [&] {
     try {
       const auto searched_from = Clock::now();
-      auto found =
-          bank_.address(bank, {captured.keys, captured.queries, text}, to_memory(ranker), top);
+      auto found = bank_.address(bank, {captured.keys, captured.queries, text}, ranker, top);
       counters_.search_seconds.fetch_add(engine::seconds_between(searched_from, Clock::now()));
       return found;
     } catch (const Error& error) {

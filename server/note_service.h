@@ -67,7 +67,7 @@ class NoteService {
   /// The notes `query` points at, best first.
   [[nodiscard]] Task<std::vector<memory::Note>> address(const Executor& executor, std::string bank,
                                                         std::vector<engine::TokenId> query,
-                                                        proto::Ranker ranker, std::size_t top);
+                                                        Ranker ranker, std::size_t top);
 
   /// For work that uses bank(): it may wait for the disk.
   [[nodiscard]] Workers& pool() noexcept { return pool_; }

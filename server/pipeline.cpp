@@ -58,7 +58,7 @@ engine::SpeculationParams speculation_of(const proto::SpeculationOptions& option
   params.enabled = options.enabled.value_or(config.spec_k > 0);
   const std::size_t fallback = config.spec_k > 0 ? config.spec_k : limits::kSpecKDefault;
   params.k = options.k.value_or(fallback);
-  params.governor = to_engine(options.governor.value_or(governor_of(config.governor)));
+  params.governor = options.governor.value_or(governor_of(config));
   params.alpha_threshold = options.alpha_threshold.value_or(config.alpha_threshold);
   params.window = options.window.value_or(config.governor_window);
   return params;

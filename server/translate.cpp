@@ -26,35 +26,8 @@ std::string no_token_message(std::string_view text, std::size_t offset, const st
 
 }  // namespace
 
-proto::Governor governor_of(std::string_view name) {
-  if (name == "off") {
-    return proto::Governor::kOff;
-  }
-  return name == "trip" ? proto::Governor::kTrip : proto::Governor::kAdaptive;
-}
-
-engine::GovernorKind to_engine(proto::Governor governor) {
-  switch (governor) {
-    case proto::Governor::kOff:
-      return engine::GovernorKind::kOff;
-    case proto::Governor::kTrip:
-      return engine::GovernorKind::kTrip;
-    case proto::Governor::kAdaptive:
-      break;
-  }
-  return engine::GovernorKind::kAdaptive;
-}
-
-proto::Governor to_wire(engine::GovernorKind governor) {
-  switch (governor) {
-    case engine::GovernorKind::kOff:
-      return proto::Governor::kOff;
-    case engine::GovernorKind::kTrip:
-      return proto::Governor::kTrip;
-    case engine::GovernorKind::kAdaptive:
-      break;
-  }
-  return proto::Governor::kAdaptive;
+GovernorKind governor_of(const config::ServerConfig& config) {
+  return value_named<GovernorKind>(config.governor).value();
 }
 
 proto::Receipt to_receipt(const engine::GenerationStats& stats) {
@@ -67,7 +40,7 @@ proto::Receipt to_receipt(const engine::GenerationStats& stats) {
   receipt.draft_enabled = stats.draft_enabled;
   receipt.draft_reason = stats.draft_reason;
   receipt.k = stats.k;
-  receipt.governor = to_wire(stats.governor);
+  receipt.governor = stats.governor;
   receipt.rounds = stats.rounds;
   receipt.ar_rounds = stats.ar_rounds;
   receipt.proposed = stats.proposed;

@@ -15,9 +15,7 @@
 namespace spel::server {
 
 /// A name the configuration has already checked.
-[[nodiscard]] proto::Governor governor_of(std::string_view name);
-[[nodiscard]] engine::GovernorKind to_engine(proto::Governor governor);
-[[nodiscard]] proto::Governor to_wire(engine::GovernorKind governor);
+[[nodiscard]] GovernorKind governor_of(const config::ServerConfig& config);
 
 [[nodiscard]] proto::Receipt to_receipt(const engine::GenerationStats& stats);
 

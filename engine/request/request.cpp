@@ -1,34 +1,8 @@
 #include "engine/request/request.h"
 
-#include <array>
 #include <new>
 
 namespace spel::engine {
-namespace {
-
-constexpr std::array<std::string_view, 3> kGovernorNames = {"off", "trip", "adaptive"};
-constexpr std::array<std::string_view, 5> kFinishReasonNames = {"stop", "length", "cancelled",
-                                                                "deadline", "error"};
-
-}  // namespace
-
-std::string_view governor_name(GovernorKind kind) {
-  return kGovernorNames[static_cast<std::size_t>(kind)];
-}
-
-std::optional<GovernorKind> parse_governor(std::string_view name) {
-  for (std::size_t i = 0; i < kGovernorNames.size(); ++i) {
-    if (kGovernorNames[i] == name) {
-      return static_cast<GovernorKind>(i);
-    }
-  }
-  return std::nullopt;
-}
-
-std::string_view finish_reason_name(FinishReason reason) {
-  return kFinishReasonNames[static_cast<std::size_t>(reason)];
-}
-
 std::string failure_text(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr
              ? "there was not enough memory for it"

@@ -7,11 +7,11 @@
 #include <exception>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "config/base/limits.h"
+#include "config/base/names.h"
 #include "engine/types.h"
 
 namespace spel::engine {
@@ -29,10 +29,8 @@ struct SamplingParams {
   std::uint64_t seed = 0;  ///< Same seed, same text, whatever the speculation.
 };
 
-/// off: no governor, always k proposals. trip: the document's. adaptive: picks k by measured gain.
-enum class GovernorKind { kOff, kTrip, kAdaptive };
-[[nodiscard]] std::string_view governor_name(GovernorKind kind);
-[[nodiscard]] std::optional<GovernorKind> parse_governor(std::string_view name);
+using spel::FinishReason;
+using spel::GovernorKind;
 
 struct SpeculationParams {
   bool enabled = true;
@@ -111,10 +109,8 @@ struct PromptEvent {
   std::vector<TopLogprobs> top_logprobs;  ///< [prompt size]
 };
 
-enum class FinishReason { kStop, kLength, kCancelled, kDeadline, kError };
 /// What a client may know of an exception that ended its request.
 [[nodiscard]] std::string failure_text(const std::exception& error);
-[[nodiscard]] std::string_view finish_reason_name(FinishReason reason);
 
 /// The receipt: what speculation did for this request. Times from a monotonic clock.
 struct GenerationStats {

@@ -34,7 +34,7 @@ constexpr const char* kUsage =
 }
 
 GovernorKind parse_governor_option(const std::string& text) {
-  const std::optional<GovernorKind> kind = parse_governor(text);
+  const std::optional<GovernorKind> kind = value_named<GovernorKind>(text);
   if (!kind) {
     refuse("--governor is \"" + text + "\"; expected off, trip or adaptive");
   }
@@ -112,12 +112,12 @@ void print_receipt(const FinishEvent& finish, bool whole, std::ostream& err) {
   } else {
     text << ", not drafted: " << s.draft_reason;
   }
-  text << ", finish " << finish_reason_name(finish.reason) << "\n";
+  text << ", finish " << name_of(finish.reason) << "\n";
   if (whole) {
     text << "prompt " << s.prompt_tokens << " tokens in " << s.prefill_seconds * 1e3
          << " ms, decode " << s.decode_seconds * 1e3 << " ms\n";
     if (s.draft_enabled) {
-      text << "k " << s.k << ", governor " << governor_name(s.governor) << ", rounds " << s.rounds
+      text << "k " << s.k << ", governor " << name_of(s.governor) << ", rounds " << s.rounds
            << " drafted + " << s.ar_rounds << " plain, trips " << s.trips << ", resumes "
            << s.resumes << ", discarded " << s.discarded << "\nc " << s.c << ", v " << s.v
            << ", plain token " << s.ar_seconds * 1e3 << " ms\naccepted by position:";

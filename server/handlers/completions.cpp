@@ -318,7 +318,7 @@ Task<void> completion(HandlerContext context, Exchange& exchange) {
 /// A completion whose notes come from the bank of the path.
 Task<void> replay(HandlerContext context, Exchange& exchange) {
   const std::string bank = exchange.request().parameters.at(0);
-  if (!proto::is_bank_name(bank)) {
+  if (!is_bank_name(bank)) {
     throw proto::RequestError(proto::not_found("there is no such bank"));
   }
   ReadCompletion read = co_await read_body(context, exchange, [&](std::string_view body) {

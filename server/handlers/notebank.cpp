@@ -30,9 +30,9 @@ NoteService& service_of(const HandlerContext& context) {
 
 const std::string& bank_of(const Request& request) {
   const std::string& bank = request.parameters.at(0);
-  if (!proto::is_bank_name(bank)) {
-    throw proto::RequestError(proto::not_found(
-        "there is no such bank: a name has 1 to 64 letters, digits, \"-\" and \"_\""));
+  if (!is_bank_name(bank)) {
+    throw proto::RequestError(
+        proto::not_found("there is no such bank: a name has " + bank_name_form()));
   }
   return bank;
 }

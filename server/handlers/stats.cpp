@@ -77,7 +77,7 @@ void add_stats_route(Router& router, const HandlerContext& context) {
                stats.version = kVersion;
                stats.uptime_seconds = std::chrono::duration<double>(Clock::now() - started).count();
                stats.speculation.k = context.config.spec_k;
-               stats.speculation.governor = governor_of(context.config.governor);
+               stats.speculation.governor = governor_of(context.config);
                fill_backend(*context.lifecycle.backend(), stats);
                stats.memory.resident_bytes = read_process_stats().resident_bytes;
                stats.http.connections = context.metrics.connections();

@@ -73,7 +73,7 @@ int run(const Options& options, std::ostream& out) {
     const auto read = memory.encode(query);
     (void)engine::tools::feed(target, *live, read, 128);
     live->copy_from(*snapshot);
-    const auto notes = memory.address(kBank, query, proto::Ranker::kFused, 2);
+    const auto notes = memory.address(kBank, query, Ranker::kFused, 2);
     std::string replayed;
     for (const memory::Note& note : notes) {
       out << "  note " << note.id << " at " << note.start << ", likeness " << note.score << ": \""

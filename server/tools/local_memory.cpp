@@ -77,7 +77,7 @@ LocalMemory::Written LocalMemory::write(const std::string& bank, std::string_vie
 }
 
 std::vector<memory::Note> LocalMemory::address(const std::string& bank, const Tokens& query,
-                                               proto::Ranker ranker, std::size_t top) {
+                                               Ranker ranker, std::size_t top) {
   const double before = notes_.counters().search_seconds;
   auto notes = wait_for<std::vector<memory::Note>>(io_, [&](const Executor& executor) {
     return notes_.address(executor, bank, query, ranker, top);

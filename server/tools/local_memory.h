@@ -39,9 +39,9 @@ class LocalMemory {
   Written write(const std::string& bank, std::string_view text, NoteMaking making = {});
 
   [[nodiscard]] std::vector<memory::Note> address(const std::string& bank, const Tokens& query,
-                                                  proto::Ranker ranker, std::size_t top);
+                                                  Ranker ranker, std::size_t top);
   [[nodiscard]] std::vector<memory::Note> address(const std::string& bank, std::string_view query,
-                                                  proto::Ranker ranker, std::size_t top) {
+                                                  Ranker ranker, std::size_t top) {
     return address(bank, encode(query), ranker, top);
   }
   /// Seconds the last address() spent on the search alone, capture apart.

@@ -26,12 +26,7 @@ constexpr const char* kBank = "bench";
 constexpr std::size_t kTop = 2;
 constexpr std::size_t kDepth = 8;
 constexpr std::size_t kSearchNotesMax = 1'000'000;
-constexpr std::array<std::pair<const char*, proto::Ranker>, 5> kRankers{
-    {{"fused", proto::Ranker::kFused},
-     {"text", proto::Ranker::kText},
-     {"sum", proto::Ranker::kSum},
-     {"native", proto::Ranker::kNative},
-     {"votes", proto::Ranker::kVotes}}};
+constexpr auto& kRankers = kNames<Ranker>;
 
 /// Shares of the questions asked.
 struct Recall {
@@ -103,7 +98,7 @@ Figures measure(LocalMemory& memory, const Haystack& haystack, std::size_t quest
     const std::string query = fact.query();
     std::vector<memory::Note> found;
     for (std::size_t ranker = 0; ranker < kRankers.size(); ++ranker) {
-      auto notes = memory.address(kBank, query, kRankers[ranker].second, kDepth);
+      auto notes = memory.address(kBank, query, kRankers[ranker].first, kDepth);
       count_recall(notes, fact, share, figures.recalls[ranker]);
       if (ranker == 0) {
         found = std::move(notes);
@@ -125,7 +120,7 @@ Figures measure(LocalMemory& memory, const Haystack& haystack, std::size_t quest
 }
 
 void print(const Figures& figures, const SearchFigures& search, std::ostream& out) {
-  const auto recall = [&](const char* name, const Recall& r) {
+  const auto recall = [&](std::string_view name, const Recall& r) {
     out << "  recall @1/@2/@8, " << std::setw(8) << std::left << name << r.at_1 << " / " << r.at_2
         << " / " << r.at_8 << "\n";
   };
@@ -136,7 +131,7 @@ void print(const Figures& figures, const SearchFigures& search, std::ostream& ou
   out << std::fixed << std::setprecision(3) << figures.notes << " notes, " << figures.questions
       << " questions; facts contained whole: " << figures.contained << "\n";
   for (std::size_t ranker = 0; ranker < kRankers.size(); ++ranker) {
-    recall(kRankers[ranker].first, figures.recalls[ranker]);
+    recall(kRankers[ranker].second, figures.recalls[ranker]);
   }
   answers("no replay", figures.none);
   answers("random", figures.random_note);
@@ -161,7 +156,7 @@ void print_json(const Figures& figures, const SearchFigures& search, std::ostrea
                  {"notebank_recall_at_2", figures.recalls[0].at_2},
                  {"notebank_recall_at_8", figures.recalls[0].at_8}};
   for (std::size_t ranker = 1; ranker < kRankers.size(); ++ranker) {
-    json[std::string("notebank_recall_at_2_") + kRankers[ranker].first] =
+    json["notebank_recall_at_2_" + std::string(kRankers[ranker].second)] =
         figures.recalls[ranker].at_2;
   }
   const auto answers = [&](const std::string& name, const Answers& a) {

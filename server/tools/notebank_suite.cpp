@@ -98,15 +98,15 @@ Table measure(const SuiteContext& context, const Subject& subject, Checks& check
     const Tokens query = encode(fact.query());
     (void)engine::tools::feed(target, *live, query, kPiece);
     live->copy_from(*snapshot);
-    const auto found = [&](proto::Ranker ranker) {
+    const auto found = [&](Ranker ranker) {
       const auto notes = memory.address(kBank, query, ranker, kTop);
       return std::pair(notes,
                        std::any_of(notes.begin(), notes.end(),
                                    [&](const memory::Note& note) { return holds(note, needle); }));
     };
-    table.found_by_votes += found(proto::Ranker::kVotes).second ? 1 : 0;
-    table.found_by_default += found(proto::Ranker::kFused).second ? 1 : 0;
-    const auto [notes, hit] = found(proto::Ranker::kSum);
+    table.found_by_votes += found(Ranker::kVotes).second ? 1 : 0;
+    table.found_by_default += found(Ranker::kFused).second ? 1 : 0;
+    const auto [notes, hit] = found(Ranker::kSum);
     table.found_by_sum += hit ? 1 : 0;
     table.address_ms = std::max(table.address_ms, memory.search_seconds() * 1e3);
     Tokens replayed;

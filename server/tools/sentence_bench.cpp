@@ -120,12 +120,10 @@ SentenceFigures measure(LocalMemory& memory, const Form& form, const std::vector
       static_cast<double>(memory.bank().bank(kBank).bytes) / static_cast<double>(figures.notes);
   const double share = 1.0 / static_cast<double>(facts.size());
   for (const Fact& fact : facts) {
-    const auto ask = [&](proto::Ranker ranker) {
-      return memory.address(kBank, fact.before, ranker, 2);
-    };
-    count(ask(proto::Ranker::kSum), fact, share, figures.sum);
-    count(ask(proto::Ranker::kText), fact, share, figures.text);
-    count(ask(proto::Ranker::kFused), fact, share, figures.fused);
+    const auto ask = [&](Ranker ranker) { return memory.address(kBank, fact.before, ranker, 2); };
+    count(ask(Ranker::kSum), fact, share, figures.sum);
+    count(ask(Ranker::kText), fact, share, figures.text);
+    count(ask(Ranker::kFused), fact, share, figures.fused);
   }
   memory.bank().remove_bank(kBank);
   return figures;

@@ -127,7 +127,7 @@ TEST(Allocation, CountsWhatIsAllocated) {
 TEST(Allocation, ADecodeStepAllocatesNothing) {
   for (const GovernorKind governor :
        {GovernorKind::kOff, GovernorKind::kTrip, GovernorKind::kAdaptive}) {
-    SCOPED_TRACE(std::string(governor_name(governor)));
+    SCOPED_TRACE(std::string(name_of(governor)));
     GenerationRequest plain = request(1, 0.0F, governor);
     plain.speculation.enabled = false;
     GenerationRequest penalised = request(3, 0.7F, governor);

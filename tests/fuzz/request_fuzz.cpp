@@ -45,7 +45,7 @@ void check_options(const proto::GenerationOptions& options) {
   require(within(options.speculation.alpha_threshold.value_or(0.5), 0.0, 1.0), "alpha_threshold");
   require(options.stream || !options.stream_options.include_usage, "stream_options");
   if (options.notebank) {
-    require(proto::is_bank_name(options.notebank->bank), "bank");
+    require(spel::is_bank_name(options.notebank->bank), "bank");
     require(within(static_cast<double>(options.notebank->top), 1.0,
                    static_cast<double>(limits::kNoteTopMax)),
             "top");

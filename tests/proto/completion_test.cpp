@@ -428,7 +428,7 @@ TEST(Completion, ReadsTheSpeculationObject) {
                                .options.speculation;
   EXPECT_EQ(speculation.enabled, true);
   EXPECT_EQ(speculation.k, 3U);
-  EXPECT_EQ(speculation.governor, Governor::kTrip);
+  EXPECT_EQ(speculation.governor, GovernorKind::kTrip);
   EXPECT_EQ(speculation.alpha_threshold, 0.5);
   EXPECT_EQ(speculation.window, 8U);
   EXPECT_EQ(parse(with(R"("speculation":{"mode":"off"})")).options.speculation.enabled, false);

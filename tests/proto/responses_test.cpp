@@ -26,7 +26,7 @@ Receipt sample_receipt() {
   receipt.decode_seconds = 0.25;
   receipt.draft_enabled = true;
   receipt.k = 4;
-  receipt.governor = Governor::kTrip;
+  receipt.governor = GovernorKind::kTrip;
   receipt.rounds = 2;
   receipt.ar_rounds = 1;
   receipt.proposed = 8;

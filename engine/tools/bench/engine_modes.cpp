@@ -44,7 +44,7 @@ Mode raw_mode(std::size_t k) {
 }
 
 Mode governed_mode(GovernorKind governor, std::size_t k) {
-  Mode mode{"governed (" + std::string(governor_name(governor)) + ")", {}};
+  Mode mode{"governed (" + std::string(name_of(governor)) + ")", {}};
   mode.speculation.k = k;
   mode.speculation.governor = governor;
   return mode;
