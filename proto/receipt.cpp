@@ -1,6 +1,7 @@
 #include "proto/receipt.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -33,24 +34,45 @@ double mean(double a, std::size_t a_weight, double b, std::size_t b_weight) {
   return (a * weight_a + b * weight_b) / (weight_a + weight_b);
 }
 
-}  // namespace
+/// Rounds of the sequences joined so far, and of the one that comes to them.
+struct Weights {
+  std::size_t total = 0;
+  std::size_t part = 0;
+};
 
-void add(Receipt& total, const Receipt& part, bool new_prompt) {
-  const std::size_t total_rounds = total.rounds + total.ar_rounds;
-  const std::size_t part_rounds = part.rounds + part.ar_rounds;
-  total.c = mean(total.c, total_rounds, part.c, part_rounds);
-  total.v = mean(total.v, total_rounds, part.v, part_rounds);
-  total.speedup = mean(total.speedup, total_rounds, part.speedup, part_rounds);
+/// A member of "speculation", and how it comes of several sequences' (null: it follows from
+/// others).
+struct Field {
+  std::string_view key;
+  JsonValue (*of)(const Receipt&);
+  void (*join)(Receipt& total, const Receipt& part, const Weights&);
+};
 
-  if (new_prompt) {
-    total.prompt_tokens += part.prompt_tokens;
-    total.cached_tokens += part.cached_tokens;
-  }
-  total.completion_tokens += part.completion_tokens;
-  total.prompt_seconds = std::max(total.prompt_seconds, part.prompt_seconds);
-  total.decode_seconds = std::max(total.decode_seconds, part.decode_seconds);
-  total.tokens_per_second += part.tokens_per_second;
+template <auto Member>
+JsonValue value(const Receipt& receipt) {
+  return receipt.*Member;
+}
 
+template <auto Member>
+JsonValue measured_value(const Receipt& receipt) {
+  return measured(receipt.*Member);
+}
+
+template <auto Member>
+void sum(Receipt& total, const Receipt& part, const Weights&) {
+  total.*Member += part.*Member;
+}
+
+template <auto Member>
+void weighted(Receipt& total, const Receipt& part, const Weights& weights) {
+  total.*Member = mean(total.*Member, weights.total, part.*Member, weights.part);
+}
+
+JsonValue reason_json(const Receipt& receipt) {
+  return receipt.draft_reason.empty() ? JsonValue(nullptr) : JsonValue(receipt.draft_reason);
+}
+
+void join_drafting(Receipt& total, const Receipt& part, const Weights&) {
   if (total.draft_reason.empty() && !total.draft_enabled) {
     total.draft_reason = part.draft_reason;
   }
@@ -58,21 +80,69 @@ void add(Receipt& total, const Receipt& part, bool new_prompt) {
   if (total.draft_enabled) {
     total.draft_reason.clear();
   }
+}
+
+void join_k(Receipt& total, const Receipt& part, const Weights&) {
   total.k = std::max(total.k, part.k);
-  total.governor = part.governor;  // The same for all sequences of a request.
-  total.rounds += part.rounds;
-  total.ar_rounds += part.ar_rounds;
-  total.proposed += part.proposed;
-  total.accepted += part.accepted;
-  total.discarded += part.discarded;
+}
+
+JsonValue governor_json(const Receipt& receipt) { return name_of(receipt.governor); }
+
+/// The same for all sequences of a request.
+void join_governor(Receipt& total, const Receipt& part, const Weights&) {
+  total.governor = part.governor;
+}
+
+JsonValue alpha_json(const Receipt& receipt) {
+  return quotient(static_cast<double>(receipt.accepted), static_cast<double>(receipt.proposed));
+}
+
+void join_positions(Receipt& total, const Receipt& part, const Weights&) {
   if (total.accepted_by_position.size() < part.accepted_by_position.size()) {
     total.accepted_by_position.resize(part.accepted_by_position.size());
   }
   for (std::size_t i = 0; i < part.accepted_by_position.size(); ++i) {
     total.accepted_by_position[i] += part.accepted_by_position[i];
   }
-  total.trips += part.trips;
-  total.resumes += part.resumes;
+}
+
+using R = Receipt;
+constexpr std::array kSpeculation{
+    Field{"draft_enabled", &value<&R::draft_enabled>, &join_drafting},
+    Field{"draft_reason", &reason_json, nullptr},
+    Field{"k", &value<&R::k>, &join_k},
+    Field{"governor", &governor_json, &join_governor},
+    Field{"rounds", &value<&R::rounds>, &sum<&R::rounds>},
+    Field{"ar_rounds", &value<&R::ar_rounds>, &sum<&R::ar_rounds>},
+    Field{"proposed", &value<&R::proposed>, &sum<&R::proposed>},
+    Field{"accepted", &value<&R::accepted>, &sum<&R::accepted>},
+    Field{"discarded", &value<&R::discarded>, &sum<&R::discarded>},
+    Field{"alpha", &alpha_json, nullptr},
+    Field{"accepted_by_position", &value<&R::accepted_by_position>, &join_positions},
+    Field{"trips", &value<&R::trips>, &sum<&R::trips>},
+    Field{"resumes", &value<&R::resumes>, &sum<&R::resumes>},
+    Field{"c", &measured_value<&R::c>, &weighted<&R::c>},
+    Field{"v", &measured_value<&R::v>, &weighted<&R::v>},
+    Field{"tokens_per_second", &measured_value<&R::tokens_per_second>, &sum<&R::tokens_per_second>},
+    Field{"speedup", &measured_value<&R::speedup>, &weighted<&R::speedup>},
+};
+
+}  // namespace
+
+void add(Receipt& total, const Receipt& part, bool new_prompt) {
+  const Weights weights{total.rounds + total.ar_rounds, part.rounds + part.ar_rounds};
+  if (new_prompt) {
+    total.prompt_tokens += part.prompt_tokens;
+    total.cached_tokens += part.cached_tokens;
+  }
+  total.completion_tokens += part.completion_tokens;
+  total.prompt_seconds = std::max(total.prompt_seconds, part.prompt_seconds);
+  total.decode_seconds = std::max(total.decode_seconds, part.decode_seconds);
+  for (const Field& field : kSpeculation) {
+    if (field.join != nullptr) {
+      field.join(total, part, weights);
+    }
+  }
 }
 
 JsonValue usage_json(const Receipt& receipt) {
@@ -113,26 +183,11 @@ JsonValue timings_json(const Receipt& receipt) {
 }
 
 JsonValue speculation_json(const Receipt& receipt) {
-  const double alpha =
-      quotient(static_cast<double>(receipt.accepted), static_cast<double>(receipt.proposed));
-  return {{"draft_enabled", receipt.draft_enabled},
-          {"draft_reason",
-           receipt.draft_reason.empty() ? JsonValue(nullptr) : JsonValue(receipt.draft_reason)},
-          {"k", receipt.k},
-          {"governor", name_of(receipt.governor)},
-          {"rounds", receipt.rounds},
-          {"ar_rounds", receipt.ar_rounds},
-          {"proposed", receipt.proposed},
-          {"accepted", receipt.accepted},
-          {"discarded", receipt.discarded},
-          {"alpha", alpha},
-          {"accepted_by_position", receipt.accepted_by_position},
-          {"trips", receipt.trips},
-          {"resumes", receipt.resumes},
-          {"c", measured(receipt.c)},
-          {"v", measured(receipt.v)},
-          {"tokens_per_second", measured(receipt.tokens_per_second)},
-          {"speedup", measured(receipt.speedup)}};
+  JsonValue speculation = JsonValue::object();
+  for (const Field& field : kSpeculation) {
+    speculation.add_member(std::string(field.key), field.of(receipt));
+  }
+  return speculation;
 }
 
 JsonValue replays_json(const Receipt& receipt) {

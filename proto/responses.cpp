@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "proto/error_body.h"
 #include "proto/json_text.h"
 #include "proto/logprobs.h"
 
@@ -173,6 +174,12 @@ std::string chat_chunk(const ResponseHead& head, const Choice& choice, const Chu
 
 std::string chat_usage_chunk(const ResponseHead& head, const Receipt& receipt) {
   return finish_chunk(start(head, kChatChunk), JsonValue::array(), {.receipt = &receipt});
+}
+
+std::string health_body() { return R"({"status":"ok"})"; }
+
+std::string health_unavailable_body(std::string_view state) {
+  return error_body(unavailable("The server is " + std::string(state) + ".", std::string(state)));
 }
 
 std::string models_response(const ModelCard& card) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proto/generation.h"
@@ -93,6 +94,11 @@ class WholeAnswer {
 [[nodiscard]] std::string chat_chunk(const ResponseHead& head, const Choice& choice,
                                      const ChunkTail& tail);
 [[nodiscard]] std::string chat_usage_chunk(const ResponseHead& head, const Receipt& receipt);
+
+/// GET /health…: {"status":"ok"}
+[[nodiscard]] std::string health_body();
+/// The body of a 503 of the health endpoints: "loading" or "draining", as an error like any other.
+[[nodiscard]] std::string health_unavailable_body(std::string_view state);
 
 /// GET /v1/models and /v1/models/{id}.
 struct ModelCard {

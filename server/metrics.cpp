@@ -4,7 +4,7 @@
 #include <cmath>
 #include <prometheus/text_serializer.h>
 
-#include "server/engine_metrics.h"
+#include "server/figures.h"
 #include "server/retry_after.h"
 
 namespace spel::server {
@@ -98,8 +98,9 @@ Metrics::Metrics() {
                         .Name("spel_request_generation_tokens_total")
                         .Help("Tokens of generations that have ended, by how they ended.")
                         .Register(registry_);
-  generated_ = {&generated.Add({{"result", "ok"}}), &generated.Add({{"result", "error"}}),
-                &generated.Add({{"result", "cancelled"}})};
+  for (const auto& [result, name] : kNames<Result>) {
+    generated_[static_cast<std::size_t>(result)] = &generated.Add({{"result", std::string(name)}});
+  }
   speculated_ = &BuildCounter()
                      .Name("spel_speculated_seconds_total")
                      .Help("Decoding of ended generations with proposals whose speedup is known.")
@@ -177,9 +178,9 @@ std::uint64_t Metrics::requests() const noexcept {
   return static_cast<std::uint64_t>(sum);
 }
 
-std::string Metrics::scrape(const Lifecycle& lifecycle) const {
+std::string Metrics::scrape(const Snapshot& snapshot) const {
   std::vector<prometheus::MetricFamily> families = registry_.Collect();
-  for (prometheus::MetricFamily& family : EngineMetrics(lifecycle).Collect()) {
+  for (prometheus::MetricFamily& family : metric_families(snapshot)) {
     families.push_back(std::move(family));
   }
   return prometheus::TextSerializer().Serialize(families);

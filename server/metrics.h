@@ -10,15 +10,29 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "config/base/names.h"
 #include "engine/request/request.h"
-#include "server/lifecycle.h"
 
 namespace spel::server {
 
 /// How a generation ended, as a label.
 enum class Result { kOk, kError, kCancelled };
+
+}  // namespace spel::server
+
+template <>
+inline constexpr std::array<std::pair<spel::server::Result, std::string_view>, 3>
+    spel::kNames<spel::server::Result>{{{spel::server::Result::kOk, "ok"},
+                                        {spel::server::Result::kError, "error"},
+                                        {spel::server::Result::kCancelled, "cancelled"}}};
+
+namespace spel::server {
+
+struct Snapshot;
 
 /// Thread-safe. All series exist from the start, with label values from fixed sets; what clients
 /// send never becomes one. A scrape reads and changes nothing.
@@ -47,8 +61,8 @@ class Metrics {
   /// How long a generation has lately held its place, prefill and decoding; 0: none has ended yet.
   [[nodiscard]] double service_seconds() const noexcept { return service_seconds_; }
 
-  /// The page, in Prometheus' text format. `lifecycle` gives the phase and the engine's counters.
-  [[nodiscard]] std::string scrape(const Lifecycle& lifecycle) const;
+  /// The page, in Prometheus' text format: what is counted here, and figures.h.
+  [[nodiscard]] std::string scrape(const Snapshot& snapshot) const;
 
   [[nodiscard]] std::size_t connections() const noexcept {
     return static_cast<std::size_t>(connections_->Value());
@@ -71,8 +85,8 @@ class Metrics {
   prometheus::Histogram* inter_token_;
   prometheus::Histogram* end_to_end_;
   prometheus::Histogram* queue_time_;
-  std::array<prometheus::Counter*, 3> generated_;  ///< By Result.
-  prometheus::Counter* speculated_;                ///< Seconds, and those without proposals.
+  std::array<prometheus::Counter*, kNames<Result>.size()> generated_{};  ///< By Result.
+  prometheus::Counter* speculated_;  ///< Seconds, and those without proposals.
   prometheus::Counter* speculated_plain_;
   std::atomic<double> service_seconds_{0.0};
 };

@@ -30,12 +30,11 @@ struct HandlerContext {
 void add_routes(Router& router, const HandlerContext& context);
 
 void add_completion_routes(Router& router, const HandlerContext& context);
+void add_figure_routes(Router& router, const HandlerContext& context);
 void add_health_routes(Router& router, const HandlerContext& context);
-void add_metrics_route(Router& router, const HandlerContext& context);
 void add_model_routes(Router& router, const HandlerContext& context);
 void add_notebank_routes(Router& router, const HandlerContext& context);
 void add_page_routes(Router& router, const HandlerContext& context);
-void add_stats_route(Router& router, const HandlerContext& context);
 void add_tokenize_routes(Router& router, const HandlerContext& context);
 
 }  // namespace spel::server

@@ -1,4 +1,4 @@
-#include "proto/status.h"
+#include "proto/responses.h"
 #include "server/constants.h"
 #include "server/handlers/handlers.h"
 

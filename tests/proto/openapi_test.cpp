@@ -12,7 +12,6 @@
 #include "proto/completion.h"
 #include "proto/error_body.h"
 #include "proto/responses.h"
-#include "proto/status.h"
 #include "proto/tokenize.h"
 #include "tests/proto/schema_check.h"
 #include "tests/proto/whole_answer.h"
@@ -210,9 +209,6 @@ TEST_F(Answers, OfTheRestFollowTheSchema) {
   expect_valid("TokenizerInfo", tokenizer_info_response({8, 128, std::nullopt, "</s>"}));
   expect_valid("Health", health_body());
   expect_valid("Error", health_unavailable_body("loading"));
-  StatsSnapshot stats;
-  stats.state = "ready";
-  expect_valid("Stats", stats_response(stats));
 }
 
 TEST(OpenApi, EveryErrorFollowsTheSchema) {

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "proto/sse.h"
-#include "proto/status.h"
 #include "tests/proto/whole_answer.h"
 
 namespace spel::proto {
@@ -216,18 +215,11 @@ TEST(Sse, TextWithLineBreaksStaysOneFrame) {
   EXPECT_EQ(frame.find('\r'), std::string::npos);
 }
 
-TEST(Status, HealthAndStatsAreJson) {
+TEST(Responses, HealthIsJson) {
   EXPECT_EQ(json::parse(health_body()), json::parse(R"({"status":"ok"})"));
   const auto loading = json::parse(health_unavailable_body("loading"))["error"];
   EXPECT_EQ(loading["type"], "unavailable_error");
   EXPECT_EQ(loading["code"], "loading");
-  StatsSnapshot stats;
-  stats.state = "ready";
-  stats.speculation.accepted_by_position = {3, 2};
-  const auto body = json::parse(stats_response(stats));
-  EXPECT_EQ(body["state"], "ready");
-  EXPECT_EQ(body["speculation"]["accepted_by_position"], json::parse("[3,2]"));
-  EXPECT_TRUE(body["speculation"]["c"].is_null());
 }
 
 }  // namespace

@@ -219,6 +219,15 @@ TEST(Stats, TellTheSameAsTheMetrics) {
   const json stats = server.ask(get("/v1/stats")).parsed();
   EXPECT_EQ(stats.at("state"), "ready");
   EXPECT_EQ(stats.at("tokens").at("generated"), server.metric("spel_generation_tokens_total"));
+  EXPECT_EQ(stats.at("requests").at("finished").at("length"),
+            server.metric("spel_request_success_total{finished_reason=\"length\"}"));
+  const json& positions = stats.at("speculation").at("accepted_by_position");
+  EXPECT_EQ(positions.size(), limits::kSpecKMax);
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    EXPECT_EQ(positions.at(i),
+              server.metric("spel_spec_decode_num_accepted_tokens_per_pos_total{position=\"" +
+                            std::to_string(i) + "\"}"));
+  }
 }
 
 }  // namespace
