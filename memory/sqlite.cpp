@@ -151,10 +151,6 @@ std::int64_t Database::integer(const char* sql) {
 
 std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
 
-std::size_t Database::changes() const {
-  return static_cast<std::size_t>(sqlite3_changes(handle_.get()));
-}
-
 void Statement::Finalize::operator()(sqlite3_stmt* handle) const noexcept {
   sqlite3_finalize(handle);
 }

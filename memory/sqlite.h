@@ -29,7 +29,6 @@ class Database {
   void exec(const char* sql);
   [[nodiscard]] std::int64_t integer(const char* sql);
   [[nodiscard]] std::int64_t last_insert_id() const;
-  [[nodiscard]] std::size_t changes() const;
   [[nodiscard]] sqlite3* handle() const noexcept { return handle_.get(); }
 
   /// True once a flush to disk has failed: what the kernel then still holds is anybody's guess, so

@@ -96,7 +96,6 @@ class Store {
   /// Why nothing can be written until a restart: a flush to disk failed, or the directory cannot be
   /// written to. Empty if it can.
   [[nodiscard]] std::string read_only_because() const;
-  [[nodiscard]] bool is_read_only() const { return !read_only_because().empty(); }
 
  private:
   class Impl;

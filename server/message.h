@@ -51,8 +51,6 @@ class Response {
   /// The only way to add a field: throws Error(kInternal) if the value could end the line, since
   /// Beast and we write values as they are.
   void add_header(std::string name, std::string value);
-  /// The connection ends after this answer.
-  void close_after() { close_ = true; }
 
   [[nodiscard]] int status() const noexcept { return status_; }
   [[nodiscard]] const std::string& content_type() const noexcept { return content_type_; }
@@ -60,7 +58,6 @@ class Response {
     return fixed_body_.data() != nullptr ? fixed_body_ : std::string_view(body_);
   }
   [[nodiscard]] const std::vector<HeaderField>& headers() const noexcept { return headers_; }
-  [[nodiscard]] bool closes() const noexcept { return close_; }
 
  private:
   int status_ = 200;
@@ -68,7 +65,6 @@ class Response {
   std::string body_;
   std::string_view fixed_body_;
   std::vector<HeaderField> headers_;
-  bool close_ = false;
 };
 
 [[nodiscard]] Response json_response(std::string body);

@@ -29,8 +29,6 @@ class RequestReader {
   /// Reads a body of up to `limit` bytes. Its memory is charged before it is taken.
   [[nodiscard]] Task<Outcome> read_body(std::size_t limit, Body& body);
 
-  /// True while nothing of the next request has come.
-  [[nodiscard]] bool idle() const noexcept { return idle_; }
   [[nodiscard]] Head& head() noexcept { return head_; }
   [[nodiscard]] const proto::ApiError& refusal() const noexcept { return refusal_; }
 
@@ -40,7 +38,7 @@ class RequestReader {
 
   Connection& connection_;
   const config::ServerConfig& config_;
-  bool idle_ = true;
+  bool idle_ = true;  ///< Nothing of the next request has come.
   std::string head_bytes_;
   Head head_;
   proto::ApiError refusal_;

@@ -331,8 +331,8 @@ std::string_view Session::date() {
 
 std::string Session::head_bytes(Response& response, Framing framing) {
   context_.cors.decorate(request_, response);
-  close_ = close_ || response.closes() || draining_ || !request_.keep_alive ||
-           framing == Framing::kUntilClose || context_.lifecycle.phase() == Phase::kLeaving;
+  close_ = close_ || draining_ || !request_.keep_alive || framing == Framing::kUntilClose ||
+           context_.lifecycle.phase() == Phase::kLeaving;
   framing_ = framing;
   status_ = response.status();
   HeadOptions options;

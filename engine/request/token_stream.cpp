@@ -62,11 +62,6 @@ void TokenStream::notify_credit() {
   }
 }
 
-std::size_t TokenStream::credit() const {
-  const std::lock_guard lock(mutex_);
-  return size_ >= capacity_ ? 0 : capacity_ - size_;
-}
-
 bool TokenStream::park_unless(std::size_t needed) {
   const std::lock_guard lock(mutex_);
   const std::size_t free = size_ >= capacity_ ? 0 : capacity_ - size_;

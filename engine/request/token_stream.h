@@ -35,9 +35,8 @@ class TokenStream {
 
   // Producer.
   void set_on_credit(std::function<void()> on_credit);
-  /// Free places for TokenEvents. One PromptEvent and one FinishEvent fit beyond the capacity.
-  [[nodiscard]] std::size_t credit() const;
-  /// True if at least `needed` TokenEvents fit. If not, on_credit will be called once half of the
+  /// True if at least `needed` TokenEvents fit; one PromptEvent and one FinishEvent fit beyond the
+  /// capacity. If not, on_credit will be called once half of the
   /// stream has been read: the caller parks the sequence until then.
   [[nodiscard]] bool park_unless(std::size_t needed);
   void push(StreamEvent event);

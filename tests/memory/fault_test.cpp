@@ -208,7 +208,7 @@ TEST_F(FaultTest, AFailedFlushEndsWritingAndNotReading) {
     add(store, disk, 1);
     disk.fail(DiskOp::kSync, 1, 1, SQLITE_IOERR_FSYNC);
     EXPECT_EQ(code_of(store), ErrorCode::kUnavailable);
-    EXPECT_TRUE(store.is_read_only());
+    EXPECT_NE(store.read_only_because(), "");
     disk.heal();
     // The disk says OK again; what the kernel has dropped in between nobody knows.
     EXPECT_EQ(code_of(store), ErrorCode::kUnavailable);
@@ -232,7 +232,7 @@ TEST_F(FaultTest, AFullDiskRefusesAndTheNextWriteSucceeds) {
       EXPECT_EQ(error.code(), ErrorCode::kIo);
     }
     disk.heal();
-    EXPECT_FALSE(store.is_read_only());
+    EXPECT_EQ(store.read_only_because(), "");
     add(store, disk, 1);
   }
   expect_promises_kept(store, steps_, disk.events(), "after a full disk");
