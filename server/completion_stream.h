@@ -58,8 +58,8 @@ class ChoiceReader {
     proto::TokenReport report;
     std::int32_t draft_position = -1;
   };
-  std::optional<std::string> echo_;           ///< Until it is shown, with the first event.
-  std::vector<engine::TokenId> echo_tokens_;  ///< To report then, unless the engine does.
+  std::optional<std::string> echo_;   ///< Until it is shown, with the first event.
+  engine::SharedTokens echo_tokens_;  ///< To report then, unless the engine does.
   std::size_t generated_ = 0;
   proto::TextAssembler assembler_;
   std::deque<HeldToken> held_;  ///< Tokens whose text is not shown yet.

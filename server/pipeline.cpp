@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "config/base/limits.h"
@@ -135,8 +136,7 @@ void add_choices(GenerationPlan& plan, const GenerationOptions& options,
   }
 }
 
-std::string text_of(const std::vector<engine::TokenId>& tokens,
-                    const engine::Tokenizer& tokenizer) {
+std::string text_of(std::span<const engine::TokenId> tokens, const engine::Tokenizer& tokenizer) {
   std::string bytes;
   for (const engine::TokenId token : tokens) {
     bytes += tokenizer.bytes(token);
@@ -192,7 +192,7 @@ std::size_t normalize_texts(proto::ChatRequest& request) {
   return replaced;
 }
 
-GenerationPlan plan_completion(const proto::CompletionRequest& request, const Backend& backend,
+GenerationPlan plan_completion(proto::CompletionRequest request, const Backend& backend,
                                const config::ServerConfig& config) {
   const engine::Engine& engine = *backend.engine;
   check_request(request.options, request.prompts.size(), backend);
@@ -202,14 +202,14 @@ GenerationPlan plan_completion(const proto::CompletionRequest& request, const Ba
   engine::GenerationRequest common = common_request(request.options, config);
   common.prompt_logprobs = request.echo && request.options.logprobs.has_value();
   const std::uint64_t seed = seed_of(request.options);
-  for (const proto::Prompt& prompt : request.prompts) {
+  for (proto::Prompt& prompt : request.prompts) {
     engine::GenerationRequest one = common;
     std::string echo;
-    if (const auto* text = std::get_if<std::string>(&prompt)) {
+    if (auto* text = std::get_if<std::string>(&prompt)) {
       one.prompt = encode(engine.tokenizer(), *text, "prompt");
-      echo = request.echo ? *text : std::string();
+      echo = request.echo ? std::move(*text) : std::string();
     } else {
-      one.prompt = std::get<std::vector<proto::TokenId>>(prompt);
+      one.prompt = std::move(std::get<std::vector<proto::TokenId>>(prompt));
       echo = request.echo ? text_of(one.prompt, engine.tokenizer()) : std::string();
     }
     add_choices(plan, request.options, std::move(one), std::move(echo), seed, engine.max_seq());

@@ -45,7 +45,7 @@ std::size_t normalize_texts(proto::ChatRequest& request);
 /// Throw proto::RequestError: 404 for another model, 400 with both counts for a prompt that does
 /// not fit, 400 for ids outside the vocabulary, text without tokens or more choices than the server
 /// can ever hold. Nothing has been submitted then.
-[[nodiscard]] GenerationPlan plan_completion(const proto::CompletionRequest& request,
+[[nodiscard]] GenerationPlan plan_completion(proto::CompletionRequest request,
                                              const Backend& backend,
                                              const config::ServerConfig& config);
 [[nodiscard]] GenerationPlan plan_chat(const proto::ChatRequest& request, const Backend& backend,

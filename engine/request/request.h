@@ -12,6 +12,7 @@
 
 #include "config/base/limits.h"
 #include "config/base/names.h"
+#include "engine/request/shared_tokens.h"
 #include "engine/types.h"
 
 namespace spel::engine {
@@ -41,7 +42,7 @@ struct SpeculationParams {
 };
 
 struct GenerationRequest {
-  std::vector<TokenId> prompt;  ///< Not empty, every id in range: the engine refuses otherwise.
+  SharedTokens prompt;          ///< Not empty, every id in range: the engine refuses otherwise.
   std::size_t max_tokens = 16;  ///< Also cut where the context ends.
   /// Before so many tokens are out, no token that would end the text can be chosen, and no stop
   /// string is looked for.

@@ -28,6 +28,17 @@ using Options = testing::ReciterOptions;
 /// Spreads small numbers, so that "every third" is at no regular distance.
 std::size_t mixed(std::size_t number) { return number * 2654435761U % 4294967291U / 977U; }
 
+TEST(Engine, CopiesOfARequestShareItsPrompt) {
+  std::vector<TokenId> tokens(1000, 3);
+  const TokenId* const where = tokens.data();
+  GenerationRequest request;
+  request.prompt = std::move(tokens);
+  const GenerationRequest copy = request;
+  EXPECT_EQ(request.prompt.data(), where);
+  EXPECT_EQ(copy.prompt.data(), where);
+  EXPECT_EQ(copy.prompt.size(), 1000U);
+}
+
 TEST(Engine, EmitsExactlyMaxTokensAndSaysLength) {
   const auto engine = reciting_engine("abcdefghijklmnop", 1);
   for (std::size_t k = 0; k <= 8; ++k) {

@@ -172,9 +172,11 @@ TEST(Speculation, AReusedPrefixGivesTheSameBits) {
     const Answer repeated = generate(on.engine, request);
     expect_same_output(repeated, fresh, "again, turn " + std::to_string(turn));
     EXPECT_EQ(repeated.finish.stats.cached_tokens, request.prompt.size());
-    request.prompt.insert(request.prompt.end(), fresh.tokens.begin(), fresh.tokens.end());
+    std::vector<TokenId> longer(request.prompt.begin(), request.prompt.end());
+    longer.insert(longer.end(), fresh.tokens.begin(), fresh.tokens.end());
     const auto more = random_tokens(6, on.vocab, 50 + static_cast<std::uint64_t>(turn));
-    request.prompt.insert(request.prompt.end(), more.begin(), more.end());
+    longer.insert(longer.end(), more.begin(), more.end());
+    request.prompt = std::move(longer);
   }
 }
 
