@@ -1,7 +1,5 @@
 #include "server/recall.h"
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 #include <variant>
 
@@ -10,26 +8,25 @@
 #include "server/translate.h"
 
 namespace spel::server {
-namespace {
 
-/// Best first, as many as fit into `room`; returns the tokens to read.
-std::vector<engine::TokenId> place(const std::vector<memory::Note>& notes, std::size_t room,
-                                   proto::ReplayReport& report) {
+std::vector<engine::TokenId> recall(std::span<const memory::Note> notes,
+                                    std::span<const engine::TokenId> prompt,
+                                    const RecallLimits& limits, proto::ReplayReport& report) {
+  const std::size_t needed = prompt.size() + limits.max_tokens;
+  std::size_t room = limits.max_seq > needed ? limits.max_seq - needed : 0;
   std::vector<engine::TokenId> tokens;
   for (const memory::Note& note : notes) {
     if (note.tokens.size() > room) {
       continue;
     }
     room -= note.tokens.size();
-    // The best one ends up nearest to the question.
     tokens.insert(tokens.begin(), note.tokens.begin(), note.tokens.end());
     report.notes.push_back({note.id, note.start, static_cast<double>(note.score)});
   }
   report.tokens = tokens.size();
+  tokens.insert(tokens.end(), prompt.begin(), prompt.end());
   return tokens;
 }
-
-}  // namespace
 
 void encode_prompts(proto::CompletionRequest& request, const engine::Tokenizer& tokenizer) {
   for (proto::Prompt& prompt : request.prompts) {
@@ -39,12 +36,9 @@ void encode_prompts(proto::CompletionRequest& request, const engine::Tokenizer& 
   }
 }
 
-Task<std::vector<proto::ReplayReport>> recall(const Executor& executor, const Backend& backend,
-                                              proto::CompletionRequest& request) {
-  std::vector<proto::ReplayReport> reports;
-  if (!request.options.notebank) {
-    co_return reports;
-  }
+Task<std::vector<proto::ReplayReport>> replay_notes(const Executor& executor,
+                                                    const Backend& backend,
+                                                    proto::CompletionRequest& request) {
   if (!backend.notes) {
     throw proto::RequestError(
         proto::not_supported("this model has no episodic memory", "notebank"));
@@ -56,20 +50,18 @@ Task<std::vector<proto::ReplayReport>> recall(const Executor& executor, const Ba
   }
   const engine::Engine& engine = *backend.engine;
   proto::check_token_ids(request, engine.vocab_size());
-  const proto::NoteBankOptions wanted = *request.options.notebank;
+  const proto::NoteBankOptions wanted = request.options.notebank.value();
+  const RecallLimits room{request.options.max_tokens.value_or(1), engine.max_seq()};
+  std::vector<proto::ReplayReport> reports;
   for (proto::Prompt& prompt : request.prompts) {
-    const auto query = std::get<std::vector<proto::TokenId>>(prompt);
+    auto query = std::move(std::get<std::vector<proto::TokenId>>(prompt));
     const auto begin = Clock::now();
     const std::vector<memory::Note> notes =
         co_await backend.notes->address(executor, wanted.bank, query, wanted.ranker, wanted.top);
     proto::ReplayReport report;
     report.bank = wanted.bank;
-    const std::size_t needed = query.size() + request.options.max_tokens.value_or(1);
-    const std::size_t room = engine.max_seq() > needed ? engine.max_seq() - needed : 0;
-    std::vector<engine::TokenId> tokens = place(notes, room, report);
+    prompt = recall(notes, query, room, report);
     report.seconds = engine::seconds_between(begin, Clock::now());
-    tokens.insert(tokens.end(), query.begin(), query.end());
-    prompt = std::move(tokens);
     reports.push_back(std::move(report));
     backend.notes->count_replay();
   }

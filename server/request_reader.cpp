@@ -14,6 +14,15 @@ namespace http = boost::beast::http;
 /// Empty lines before a request, which old clients send after a body, are skipped: this many bytes.
 constexpr std::size_t kLeadingBlankMax = 8;
 
+/// For the parser of bodies, the framing alone: the client's own header has been read, once, and
+/// nothing in it can mean two things.
+std::string framing_head(const Head& head) {
+  return "POST / HTTP/1.1\r\n" +
+         (head.chunked ? "Transfer-Encoding: chunked"
+                       : "Content-Length: " + std::to_string(head.content_length.value())) +
+         "\r\n\r\n";
+}
+
 }  // namespace
 
 proto::ApiError body_too_large(std::size_t limit) {
@@ -72,9 +81,8 @@ Task<RequestReader::Outcome> RequestReader::read_head(Clock::time_point first_by
       co_return outcome;
     }
   }
-  head_bytes_ = connection_.pending().substr(0, scanner.size());
+  auto checked = check_head(connection_.pending().substr(0, scanner.size()));
   connection_.consume(scanner.size());
-  auto checked = check_head(head_bytes_);
   if (auto* error = std::get_if<proto::ApiError>(&checked)) {
     co_return refuse(std::move(*error));
   }
@@ -93,9 +101,9 @@ Task<RequestReader::Outcome> RequestReader::read_body(std::size_t limit, Body& b
   parser.header_limit(static_cast<std::uint32_t>(config_.header_bytes));
   parser.body_limit(limit);
   IoError error;
-  (void)parser.put(net::buffer(head_bytes_), error);
-  if (error || !parser.is_header_done()) {
-    co_return refuse(proto::http_error(400, "the header is malformed"));
+  (void)parser.put(net::buffer(framing_head(head_)), error);
+  if (error) {
+    co_return refuse(proto::http_error(400, "the body's framing is malformed"));
   }
   parser.eager(true);
   const Clock::time_point deadline = Clock::now() + config_.body_timeout;

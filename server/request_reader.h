@@ -39,7 +39,6 @@ class RequestReader {
   Connection& connection_;
   const config::ServerConfig& config_;
   bool idle_ = true;  ///< Nothing of the next request has come.
-  std::string head_bytes_;
   Head head_;
   proto::ApiError refusal_;
 };

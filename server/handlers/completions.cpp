@@ -286,7 +286,7 @@ ReadCompletion prepare(const HandlerContext& context, proto::CompletionRequest r
   const Backend& backend = *context.lifecycle.backend();
   const std::size_t normalized = normalize_if_set(context, request);
   if (!request.options.notebank) {
-    GenerationPlan plan = plan_completion(request, backend, context.config);
+    GenerationPlan plan = plan_completion(std::move(request), backend, context.config);
     plan.normalized_characters = normalized;
     return plan;
   }
@@ -301,8 +301,9 @@ Task<void> complete(HandlerContext context, Exchange& exchange, ReadCompletion r
   }
   auto [request, normalized] = std::get<WithNotes>(std::move(read));
   const Backend& backend = *context.lifecycle.backend();
-  std::vector<proto::ReplayReport> replays = co_await recall(exchange.executor(), backend, request);
-  GenerationPlan plan = plan_completion(request, backend, context.config);
+  std::vector<proto::ReplayReport> replays =
+      co_await replay_notes(exchange.executor(), backend, request);
+  GenerationPlan plan = plan_completion(std::move(request), backend, context.config);
   plan.replays = std::move(replays);
   plan.normalized_characters = normalized;
   co_await generate(context, exchange, kCompletionForm, std::move(plan));

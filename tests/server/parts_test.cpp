@@ -24,6 +24,7 @@
 #include "server/model_loader.h"
 #include "server/normalize_text.h"
 #include "server/pipeline.h"
+#include "server/recall.h"
 #include "server/retry_after.h"
 #include "server/router.h"
 #include "tests/engine/model/model_fixtures.h"
@@ -315,6 +316,27 @@ TEST(Router, TheLastParameterMayTakeTheRestOfThePath) {
   for (const char* path : {"/m/", "/n/a", "/"}) {
     EXPECT_EQ(router.find(path, parameters), nullptr) << path;
   }
+}
+
+TEST(Recall, PutsTheBestNoteNearestToThePromptAndLeavesOutWhatDoesNotFit) {
+  const auto note = [](memory::NoteId id, std::vector<engine::TokenId> tokens) {
+    memory::Note result;
+    result.id = id;
+    result.tokens = std::move(tokens);
+    return result;
+  };
+  const std::vector notes{note(1, {1, 1}), note(2, {2, 2, 2, 2}), note(3, {3})};
+  const std::vector<engine::TokenId> prompt{9, 9};
+  proto::ReplayReport report;
+  EXPECT_EQ(recall(notes, prompt, {.max_tokens = 4, .max_seq = 10}, report),
+            (std::vector<engine::TokenId>{3, 1, 1, 9, 9}));
+  EXPECT_EQ(report.tokens, 3U);
+  ASSERT_EQ(report.notes.size(), 2U);
+  EXPECT_EQ(report.notes[0].id, 1);
+  EXPECT_EQ(report.notes[1].id, 3);
+  proto::ReplayReport none;
+  EXPECT_EQ(recall(notes, prompt, {.max_tokens = 9, .max_seq = 10}, none), prompt);
+  EXPECT_TRUE(none.notes.empty());
 }
 
 TEST(ChoiceSeeds, TheFirstIsTheClientsAndAllDiffer) {
