@@ -1,11 +1,11 @@
 // Reading and writing one option's value, for each kind.
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "config/base/error.h"
 #include "config/base/utf8.h"
+#include "config/json/value.h"
 #include "config/options.h"
 #include "config/text_values.h"
 
@@ -213,10 +213,8 @@ std::string option_json(const ServerConfig& config, const Option& option) {
   if (option.is_bare()) {
     return text;
   }
-  using nlohmann::json;
   const auto* list = std::get_if<ListOption>(&option.kind);
-  const json value = list != nullptr ? json(config.*list->member) : json(text);
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return dump_json(list != nullptr ? JsonValue(config.*list->member) : JsonValue(text));
 }
 
 }  // namespace spel::config

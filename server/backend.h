@@ -7,12 +7,18 @@
 
 #include "engine/engine.h"
 #include "engine/text/tokenizer.h"
-#include "server/note_service.h"
 
 namespace spel::server {
 
+class NoteService;
+
 /// Immutable but for the engine, which is thread-safe.
 struct Backend {
+  Backend();
+  ~Backend();
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
   std::string model_id;
   std::int64_t created = 0;  ///< Unix seconds.
   std::uint64_t parameters = 0;

@@ -9,6 +9,7 @@
 #include "config/json/value.h"
 #include "server/constants.h"
 #include "server/metrics.h"
+#include "server/note_service.h"
 
 namespace spel::server {
 namespace {

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
 #include "server/figures.h"
@@ -57,61 +61,63 @@ Result result_of(engine::FinishReason reason) {
   return Result::kError;
 }
 
-Metrics::Metrics() {
+Metrics::Metrics() : registry_(std::make_unique<prometheus::Registry>()) {
   connections_ = &BuildGauge()
                       .Name("spel_http_connections")
                       .Help("Client connections open now.")
-                      .Register(registry_)
+                      .Register(*registry_)
                       .Add({});
   refused_ = &BuildCounter()
                   .Name("spel_http_connections_refused_total")
                   .Help("Connections turned away because too many were open.")
-                  .Register(registry_)
+                  .Register(*registry_)
                   .Add({});
   unknown_fields_ = &BuildCounter()
                          .Name("spel_unknown_fields_total")
                          .Help("Members of request bodies that are not known and were ignored.")
-                         .Register(registry_)
+                         .Register(*registry_)
                          .Add({});
   first_token_ = &BuildHistogram()
                       .Name("spel_time_to_first_token_seconds")
                       .Help("From the reading of the request's header to its first token.")
-                      .Register(registry_)
+                      .Register(*registry_)
                       .Add({}, first_token_buckets());
   inter_token_ = &BuildHistogram()
                       .Name("spel_inter_token_latency_seconds")
                       .Help("Between tokens; tokens that arrive together share the wait equally.")
-                      .Register(registry_)
+                      .Register(*registry_)
                       .Add({}, inter_token_buckets());
   end_to_end_ =
       &BuildHistogram()
            .Name("spel_e2e_request_latency_seconds")
            .Help("From the reading of the request's header to its last token, however it ended.")
-           .Register(registry_)
+           .Register(*registry_)
            .Add({}, request_buckets());
   queue_time_ = &BuildHistogram()
                      .Name("spel_request_queue_time_seconds")
                      .Help("Waiting for a free sequence.")
-                     .Register(registry_)
+                     .Register(*registry_)
                      .Add({}, request_buckets());
   auto& generated = BuildCounter()
                         .Name("spel_request_generation_tokens_total")
                         .Help("Tokens of generations that have ended, by how they ended.")
-                        .Register(registry_);
+                        .Register(*registry_);
   for (const auto& [result, name] : kNames<Result>) {
     generated_[static_cast<std::size_t>(result)] = &generated.Add({{"result", std::string(name)}});
   }
   speculated_ = &BuildCounter()
                      .Name("spel_speculated_seconds_total")
                      .Help("Decoding of ended generations with proposals whose speedup is known.")
-                     .Register(registry_)
+                     .Register(*registry_)
                      .Add({});
   speculated_plain_ = &BuildCounter()
                            .Name("spel_speculated_plain_seconds_total")
                            .Help("What their decoding would have taken without proposals.")
-                           .Register(registry_)
+                           .Register(*registry_)
                            .Add({});
 }
+
+Metrics::~Metrics() = default;
 
 void Metrics::add_routes(const std::vector<std::string>& routes) {
   auto& requests = BuildCounter()
@@ -119,7 +125,7 @@ void Metrics::add_routes(const std::vector<std::string>& routes) {
                        .Help(
                            "HTTP requests, by route and status class; disconnected: the client "
                            "left before there was an answer.")
-                       .Register(registry_);
+                       .Register(*registry_);
   std::vector<std::string> labels = routes;
   labels.emplace_back("none");
   for (const std::string& route : labels) {
@@ -135,6 +141,20 @@ void Metrics::count_request(std::size_t route, int status) noexcept {
   const std::size_t place =
       status == 0 ? kDisconnected : static_cast<std::size_t>(std::clamp(status / 100, 1, 5) - 1);
   classes[place]->Increment();
+}
+
+void Metrics::connection_opened() noexcept { connections_->Increment(); }
+
+void Metrics::connection_closed() noexcept { connections_->Decrement(); }
+
+void Metrics::connection_refused() noexcept { refused_->Increment(); }
+
+std::size_t Metrics::connections() const noexcept {
+  return static_cast<std::size_t>(connections_->Value());
+}
+
+std::uint64_t Metrics::unknown_fields() const noexcept {
+  return static_cast<std::uint64_t>(unknown_fields_->Value());
 }
 
 void Metrics::count_unknown_fields(std::size_t fields) noexcept {
@@ -179,7 +199,7 @@ std::uint64_t Metrics::requests() const noexcept {
 }
 
 std::string Metrics::scrape(const Snapshot& snapshot) const {
-  std::vector<prometheus::MetricFamily> families = registry_.Collect();
+  std::vector<prometheus::MetricFamily> families = registry_->Collect();
   for (prometheus::MetricFamily& family : metric_families(snapshot)) {
     families.push_back(std::move(family));
   }

@@ -5,10 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <prometheus/counter.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +12,13 @@
 
 #include "config/base/names.h"
 #include "engine/request/request.h"
+
+namespace prometheus {
+class Counter;
+class Gauge;
+class Histogram;
+class Registry;
+}  // namespace prometheus
 
 namespace spel::server {
 
@@ -39,6 +42,9 @@ struct Snapshot;
 class Metrics {
  public:
   Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
   /// `routes`: the router's patterns, by index. Once, before the first request.
   void add_routes(const std::vector<std::string>& routes);
 
@@ -46,9 +52,9 @@ class Metrics {
   /// `status` 0: the client left before there was an answer.
   void count_request(std::size_t route, int status) noexcept;
 
-  void connection_opened() noexcept { connections_->Increment(); }
-  void connection_closed() noexcept { connections_->Decrement(); }
-  void connection_refused() noexcept { refused_->Increment(); }
+  void connection_opened() noexcept;
+  void connection_closed() noexcept;
+  void connection_refused() noexcept;
   void count_unknown_fields(std::size_t fields) noexcept;
 
   /// The first token, so long after the request's header had been read.
@@ -64,19 +70,15 @@ class Metrics {
   /// The page, in Prometheus' text format: what is counted here, and figures.h.
   [[nodiscard]] std::string scrape(const Snapshot& snapshot) const;
 
-  [[nodiscard]] std::size_t connections() const noexcept {
-    return static_cast<std::size_t>(connections_->Value());
-  }
-  [[nodiscard]] std::uint64_t unknown_fields() const noexcept {
-    return static_cast<std::uint64_t>(unknown_fields_->Value());
-  }
+  [[nodiscard]] std::size_t connections() const noexcept;
+  [[nodiscard]] std::uint64_t unknown_fields() const noexcept;
   [[nodiscard]] std::uint64_t requests() const noexcept;
 
  private:
   /// 1xx … 5xx, and requests whose client left before there was an answer.
   using StatusClasses = std::array<prometheus::Counter*, 6>;
 
-  prometheus::Registry registry_;
+  std::unique_ptr<prometheus::Registry> registry_;
   std::vector<StatusClasses> requests_;  ///< By route; the last is for no route.
   prometheus::Gauge* connections_;
   prometheus::Counter* refused_;

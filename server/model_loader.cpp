@@ -15,6 +15,7 @@
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
 #include "proto/text_assembler.h"
+#include "server/note_service.h"
 
 namespace spel::server {
 namespace {
@@ -105,6 +106,9 @@ std::size_t physical_cores() {
   }
   return std::max<std::size_t>(cores.size() + unknown, 1);
 }
+
+Backend::Backend() = default;
+Backend::~Backend() = default;
 
 std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) {
   const auto dtype =

@@ -17,6 +17,7 @@
 #include "config/load.h"
 #include "server/app.h"
 #include "server/model_loader.h"
+#include "server/note_service.h"
 #include "server/shutdown.h"
 #include "server/stop_signals.h"
 #include "server/thread_needs.h"

@@ -34,7 +34,7 @@ const std::map<std::string, Module>& modules() {
       {"engine/tools", {{"engine/", "kernels/", "config/json/", "config/base/"}, {"CLI/"}}},
       {"memory", {{"memory/", "kernels/", "config/base/"}, {"sqlite3.h"}}},
       {"proto", {{"proto/", "config/json/", "config/base/"}, {}}},
-      {"config", {{"config/"}, {"nlohmann/", "CLI/"}}},
+      {"config", {{"config/"}, {"CLI/"}}},
       {"server",
        {{"server/", "engine/", "kernels/", "memory/", "proto/", "config/"},
         {"boost/", "nlohmann/", "spdlog/", "prometheus/", "openssl/"},

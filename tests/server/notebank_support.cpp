@@ -11,6 +11,7 @@
 #include "proto/openapi.h"
 #include "server/app.h"
 #include "server/backend.h"
+#include "server/note_service.h"
 #include "tests/proto/schema_check.h"
 
 namespace spel::server::testing {
