@@ -96,9 +96,3 @@ def parameter_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 def kind_of(name: str) -> str:
     """The part of a parameter's name after the layer number."""
     return name.rsplit(".", 1)[-1]
-
-
-def parameter_count(config: ModelConfig, own_only: bool = False) -> int:
-    """Number of parameters; a draft's own ones leave out what it shares with the target."""
-    shapes = parameter_shapes(config)
-    return sum(math.prod(s) for n, s in shapes.items() if not (own_only and n in SHARED))

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 import reference
-from config import ModelConfig, parameter_count
+from config import ModelConfig
 from export import (
     GOLDEN_TEXT,
     draft_tensors,
@@ -17,7 +17,7 @@ from export import (
     write_directory,
     write_spelw,
 )
-from helpers import small_pair
+from helpers import parameter_count, small_pair
 from model_directory import read_models, read_safetensors, unpack_ternary
 from params import Parameters, draft_from_target, read_directory
 from quantise import (

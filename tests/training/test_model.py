@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from backend import make_model
-from config import HEAD_DIM, ROPE_THETA, ModelConfig, parameter_count
+from config import HEAD_DIM, ROPE_THETA, ModelConfig
 from forward import forward
 from fused import FusedModel, KernelsUnavailable
-from helpers import small_model, small_pair
+from helpers import parameter_count, small_model, small_pair
 from loss import cross_entropy, distillation
 from optim import Optimiser, orthogonalise
 from params import Parameters, rope_tables

@@ -5,63 +5,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from fused import KernelsUnavailable, kernels
+from helpers import tiny_work
 from params import read_directory
 
 TRAINING = Path(__file__).resolve().parents[2] / "engine" / "training"
-STAGE = {
-    "until": 1.0,
-    "length": 128,
-    "notebank_share": 0.5,
-    "prose_weight": 1.0,
-    "class_weights": [0.2, 0.04, 4.0],
-    "notebank": {"keys": [1, 3]},
-}
-RATES = {
-    "step_tokens": 512,
-    "muon_lr": 0.02,
-    "adam_lr": 0.003,
-    "weight_decay": 0.0,
-    "clip": 1.0,
-    "warmup_steps": 1,
-    "decay_from": 0.5,
-    "final_factor": 0.1,
-    "evaluate_every": 2048,
-    "keep_every": 2048,
-}
-SHARES = {"rollouts": 0.5, "prose": 0.25, "notebank": 0.25, "random": 0.0}
 
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
-    root = tmp_path_factory.mktemp("training")
-    (root / "data" / "text").mkdir(parents=True)
-    rng = np.random.default_rng(1)
-    words = ["river", "stone", "lamp", "winter", "quiet", "morning", "of", "the"]
-    text = " ".join(rng.choice(words, 60_000))
-    (root / "data" / "text" / "one.txt").write_text(text)
-    (root / "data" / "words.txt").write_text("\n".join(words))
-    config = {
-        "name": "tiny",
-        "seed": 1,
-        "model": {"d_model": 128, "n_layers": 4, "d_ff": 256, "draft_layers": [0, 3]},
-        "data": {"mix": {"one": 1.0}, "held_out": 0.1},
-        "train": RATES | {"total_tokens": 4096, "stages": [STAGE]},
-        "distill": RATES
-        | {
-            "total_tokens": 2048,
-            "sharpen": 1.3,
-            "ternary_from": 0.0,
-            "ternary_until": 0.5,
-            "stages": [STAGE | {"shares": SHARES}],
-        },
-    }
-    (root / "tiny.json").write_text(json.dumps(config))
-    return root
+    return tiny_work(tmp_path_factory.mktemp("training"))
 
 
 def script(work: Path, name: str, *arguments: object) -> str:
