@@ -1,12 +1,15 @@
 #include "engine/assembled_model.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "config/base/error.h"
 #include "engine/arch/architecture.h"
 #include "engine/arch/spel_hybrid_json.h"
 #include "engine/document/directory_names.h"
 #include "engine/files/mapped_file.h"
+#include "engine/speculate/model_drafter.h"
 
 namespace spel::engine {
 namespace {
@@ -23,7 +26,7 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const ModelConfig& config,
 }
 
 /// A target alone: everything is then decoded plainly.
-AssembledModel assemble_directory(const std::filesystem::path& path, WeightsDtype dtype) {
+LoadedModel load_directory_alone(const std::filesystem::path& path, WeightsDtype dtype) {
   const Architecture& architecture = architecture_of(path, architectures());
   const MappedFile text(path / kConfigName);
   const ModelConfig config =
@@ -57,14 +60,38 @@ std::unique_ptr<ModelSource> open_text_model(const std::filesystem::path& path) 
   return source;
 }
 
-AssembledModel assemble_model(const std::filesystem::path& path, WeightsDtype dtype) {
+LoadedModel load_text_model(const std::filesystem::path& path, WeightsDtype dtype) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored) &&
       !std::filesystem::exists(path / kDraftName, ignored)) {
-    return assemble_directory(path, dtype);
+    return load_directory_alone(path, dtype);
   }
   const std::unique_ptr<ModelSource> source = open_text_model(path);
   return {build_weights(*source, dtype), make_tokenizer(source->config()), source->config()};
+}
+
+AssembledModel assemble_model(LoadedModel loaded, const RunOptions& options) {
+  AssembledModel model{std::move(loaded), {}, {}, {}, {}};
+  model.target_pool = std::make_unique<kernels::ThreadPool>(options.target_threads, "the target's");
+  model.draft_pool = std::make_unique<kernels::ThreadPool>(options.draft_threads, "the draft's");
+  ModelOptions run = options.model;
+  run.max_seq = std::min(run.max_seq, model.weights->target.spec.max_seq);
+  model.target = make_target_model(model.weights, options.kernels, *model.target_pool, run);
+  if (model.weights->draft) {
+    model.draft = make_draft_model(model.weights, options.kernels, *model.draft_pool, run);
+  }
+  return model;
+}
+
+AssembledModel assemble_model(const std::filesystem::path& path, WeightsDtype dtype,
+                              const RunOptions& options) {
+  return assemble_model(load_text_model(path, dtype), options);
+}
+
+std::unique_ptr<Engine> start_engine(const EngineConfig& config, AssembledModel& model) {
+  return std::make_unique<Engine>(config, std::move(model.target),
+                                  make_model_drafter("ternary", std::move(model.draft)),
+                                  model.tokenizer);
 }
 
 }  // namespace spel::engine

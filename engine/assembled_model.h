@@ -1,4 +1,5 @@
-// A model together with the tokenizer it was made with: what the server and every tool load.
+// From a path to a model that runs, with the tokenizer it was made with: what the server and every
+// tool go through.
 #pragma once
 
 #include <filesystem>
@@ -6,16 +7,37 @@
 
 #include "engine/arch/spel_hybrid.h"
 #include "engine/document/load_model.h"
+#include "engine/engine.h"
+#include "engine/engine_config.h"
+#include "engine/model/transformer.h"
 #include "engine/model/weights.h"
 #include "engine/text/tokenizer.h"
+#include "kernels/kernels.h"
+#include "kernels/thread_pool.h"
 
 namespace spel::engine {
 
 /// Weights and tokenizer agree: every id that the model knows is a token, and the other way round.
-struct AssembledModel {
+struct LoadedModel {
   std::shared_ptr<const ModelWeights> weights;
   std::shared_ptr<const Tokenizer> tokenizer;
   ModelConfig config;
+};
+
+/// How a model is run: nothing here but numerics changes what it computes.
+struct RunOptions {
+  std::size_t target_threads = 1;
+  std::size_t draft_threads = 1;
+  const kernels::Kernels& kernels = kernels::Kernels::select();
+  ModelOptions model{};  ///< A max_seq beyond the model's own means that.
+};
+
+/// Ready to run, target and draft on threads of their own.
+struct AssembledModel : LoadedModel {
+  std::unique_ptr<kernels::ThreadPool> target_pool;
+  std::unique_ptr<kernels::ThreadPool> draft_pool;
+  std::unique_ptr<HybridCausalModel> target;
+  std::unique_ptr<HybridCausalModel> draft;  ///< Null: the weights have none.
 };
 
 /// The tokenizer that `config` names, ending answers at its eos_token_id. Throws Error(kCorrupt)
@@ -29,6 +51,15 @@ struct AssembledModel {
 
 /// Loads a model directory or a SPELW001 file; a directory without draft.safetensors has a target
 /// alone. Throws as load_model(), load_directory() and open_text_model().
-[[nodiscard]] AssembledModel assemble_model(const std::filesystem::path& path, WeightsDtype dtype);
+[[nodiscard]] LoadedModel load_text_model(const std::filesystem::path& path, WeightsDtype dtype);
+
+/// Throws as make_target_model() does, and ThreadError.
+[[nodiscard]] AssembledModel assemble_model(LoadedModel loaded, const RunOptions& options);
+[[nodiscard]] AssembledModel assemble_model(const std::filesystem::path& path, WeightsDtype dtype,
+                                            const RunOptions& options);
+
+/// Takes target and draft out of `model`, which must outlive the engine: they stand on the rest.
+[[nodiscard]] std::unique_ptr<Engine> start_engine(const EngineConfig& config,
+                                                   AssembledModel& model);
 
 }  // namespace spel::engine

@@ -10,24 +10,12 @@
 
 #include "config/base/error.h"
 #include "engine/assembled_model.h"
-#include "engine/model/transformer.h"
-#include "engine/speculate/model_drafter.h"
 #include "kernels/kernels.h"
-#include "kernels/thread_pool.h"
 #include "proto/text_assembler.h"
 #include "server/note_service.h"
 
 namespace spel::server {
 namespace {
-
-/// What the models refer to and must not outlive.
-struct Rig {
-  Rig(std::size_t target_threads, std::size_t draft_threads)
-      : target_pool(target_threads, "the target's"), draft_pool(draft_threads, "the draft's") {}
-
-  kernels::ThreadPool target_pool;
-  kernels::ThreadPool draft_pool;
-};
 
 const kernels::Kernels& select_kernels(const config::ServerConfig& config) {
   return kernels::Kernels::select(config.isa == "auto" ? std::nullopt
@@ -113,7 +101,20 @@ Backend::~Backend() = default;
 std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) {
   const auto dtype =
       config.weights_dtype == "f32" ? engine::WeightsDtype::kF32 : engine::WeightsDtype::kBf16;
-  const auto [weights, tokenizer, shape] = engine::assemble_model(config.model, dtype);
+  const engine::EngineConfig batch = engine_config(config);
+  engine::RunOptions run{
+      .target_threads = config.target_threads == 0 ? physical_cores() : config.target_threads,
+      .draft_threads = config.draft_threads,
+      .kernels = select_kernels(config)};
+  run.model.max_seq = config.max_seq;
+  run.model.max_batch_rows = batch.batch_rows();
+  run.model.ternary = select_ternary(config);
+  run.model.numerics =
+      config.numerics == "fast" ? engine::Numerics::kFast : engine::Numerics::kStrict;
+  auto model =
+      std::make_shared<engine::AssembledModel>(engine::assemble_model(config.model, dtype, run));
+  const engine::ModelConfig& shape = model->config;
+  const engine::ModelWeights& weights = *model->weights;
 
   auto backend = std::make_unique<Backend>();
   backend->model_id = proto::to_valid_utf8(config.name.empty() ? shape.name : config.name);
@@ -121,40 +122,21 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
                          std::chrono::system_clock::now().time_since_epoch())
                          .count();
   backend->parameters = shape.target_parameters();
-  backend->draft_parameters = weights->draft ? shape.draft_parameters() : 0;
-  backend->weight_bytes = dense_bytes(*weights);
-  backend->weights_dtype = held_dtype(*weights);
-  backend->fingerprint = "spel-" + weights->sha256.substr(0, 12);
+  backend->draft_parameters = weights.draft ? shape.draft_parameters() : 0;
+  backend->weight_bytes = dense_bytes(weights);
+  backend->weights_dtype = held_dtype(weights);
+  backend->fingerprint = "spel-" + weights.sha256.substr(0, 12);
   backend->numerics = config.numerics;
-  backend->target_threads = config.target_threads == 0 ? physical_cores() : config.target_threads;
-  backend->draft_threads = config.draft_threads;
-
-  const kernels::Kernels& kernels = select_kernels(config);
-  backend->isa = kernels::isa_name(kernels.isa());
-  const kernels::TernaryKernel ternary = select_ternary(config);
-  backend->kernel = kernels::ternary_kernel_name(ternary);
-
-  auto rig = std::make_shared<Rig>(backend->target_threads, backend->draft_threads);
-  engine::ModelOptions options;
-  options.max_seq = std::min<std::size_t>(config.max_seq, shape.max_seq);
-  options.ternary = ternary;
-  const engine::EngineConfig batch = engine_config(config);
-  options.max_batch_rows = batch.batch_rows();
-  options.numerics =
-      config.numerics == "fast" ? engine::Numerics::kFast : engine::Numerics::kStrict;
-  auto target = engine::make_target_model(weights, kernels, rig->target_pool, options);
-  std::unique_ptr<engine::Drafter> drafter;
-  if (weights->draft) {
-    drafter = engine::make_model_drafter(
-        "ternary", engine::make_draft_model(weights, kernels, rig->draft_pool, options));
-  }
-  backend->resources = std::move(rig);
-  backend->engine =
-      std::make_unique<engine::Engine>(batch, std::move(target), std::move(drafter), tokenizer);
+  backend->target_threads = run.target_threads;
+  backend->draft_threads = run.draft_threads;
+  backend->isa = kernels::isa_name(run.kernels.isa());
+  backend->kernel = kernels::ternary_kernel_name(run.model.ternary);
+  backend->engine = engine::start_engine(batch, *model);
+  backend->resources = model;
   if (backend->engine->capture_shape().channels > 0) {
     try {
-      backend->notes = std::make_unique<NoteService>(*backend->engine, kernels, config.data_dir,
-                                                     weights->sha256);
+      backend->notes = std::make_unique<NoteService>(*backend->engine, run.kernels, config.data_dir,
+                                                     weights.sha256);
     } catch (const ThreadError&) {
       throw;
     } catch (const Error& error) {

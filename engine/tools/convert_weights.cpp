@@ -9,7 +9,7 @@
 #include "engine/document/random_source.h"
 #include "engine/tools/command_line.h"
 #include "engine/tools/environment.h"
-#include "engine/tools/golden_run.h"
+#include "engine/tools/model_rig.h"
 #include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
 

@@ -7,7 +7,6 @@
 #include "config/base/error.h"
 #include "config/base/limits.h"
 #include "engine/tools/command_line.h"
-#include "engine/tools/engine_run.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
@@ -137,8 +136,6 @@ int generate(const Options& options, ToolStreams streams) {
   }
   GenerationRequest request = request_from(options);
   const WeightsDtype dtype = parse_dtype(options.value("weights-dtype").value_or("bf16"));
-  const kernels::Kernels& kernels = kernels_from_environment();
-  const std::size_t draft_threads = draft_threads_from_environment(1);
   const auto path = find_model(options);
   if (!path) {
     refuse("expected --model PATH: there is no shipped model under this folder");
@@ -146,15 +143,18 @@ int generate(const Options& options, ToolStreams streams) {
   EngineConfig config;
   config.sequences = 1;
   config.prefix_cache_entries = 0;
-  const AssembledModel assembled = assemble_model(*path, dtype);
-  require_shape(assembled.config, std::nullopt);
-  ModelOptions model;
-  model.max_seq = context_from_environment(assembled.config.max_seq);
-  EngineRig rig(assembled.weights, kernels, 1, draft_threads, model, config);
-  request.prompt = rig.engine.tokenizer().encode(*prompt);
-  Printer printer(rig.engine.tokenizer(), streams.out);
+  RunOptions run{.draft_threads = draft_threads_from_environment(1),
+                 .kernels = kernels_from_environment()};
+  run.model.max_seq = context_from_environment(limits::kMaxSeqMax);
+  run.model.max_batch_rows = config.batch_rows();
+  run.model.ternary = ternary_from_environment();
+  AssembledModel model = assemble_model(*path, dtype, run);
+  require_shape(model.config, std::nullopt);
+  const std::unique_ptr<Engine> engine = start_engine(config, model);
+  request.prompt = engine->tokenizer().encode(*prompt);
+  Printer printer(engine->tokenizer(), streams.out);
   const Generated generated =
-      run_request(rig.engine, std::move(request),
+      run_request(*engine, std::move(request),
                   [&printer](const TokenEvent& event) { printer.on_token(event); });
   printer.finish(generated.finish);
   print_receipt(generated.finish, options.has("stats"), streams.err);

@@ -1,23 +1,21 @@
-// Models ready to run: what a tool loads, and the pools it runs them on.
+// Models and engines ready to run, and what is run through them.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/assembled_model.h"
-#include "engine/document/load_model.h"
+#include "engine/document/golden.h"
 #include "engine/engine.h"
-#include "engine/model/transformer.h"
-#include "engine/model/weights.h"
-#include "engine/text/tokenizer.h"
+#include "engine/request/request.h"
 #include "engine/tools/command_line.h"
 #include "engine/tools/environment.h"
 #include "kernels/kernels.h"
-#include "kernels/thread_pool.h"
 
 namespace spel::engine::tools {
 
@@ -29,18 +27,12 @@ namespace spel::engine::tools {
 /// tokens read "<id>". Models from files have been held to theirs by assemble_model().
 [[nodiscard]] std::shared_ptr<const Tokenizer> tokenizer_for(const ModelSpec& spec);
 
-/// Target and draft over one set of weights, each with its own pool. The draft's ternary rows are
-/// multiplied as SPEL_KERNEL says.
-struct ModelRig {
-  ModelRig(std::shared_ptr<const ModelWeights> weights_in, const kernels::Kernels& kernels,
-           std::size_t target_threads, std::size_t draft_threads, const ModelOptions& options);
-
-  std::shared_ptr<const ModelWeights> weights;
-  kernels::ThreadPool target_pool;
-  kernels::ThreadPool draft_pool;
-  std::unique_ptr<HybridCausalModel> target;
-  std::unique_ptr<HybridCausalModel> draft;  ///< Null if the model has none.
-};
+/// assemble_model() over weights at hand. The draft's ternary rows are multiplied as SPEL_KERNEL
+/// says.
+[[nodiscard]] AssembledModel assemble_rig(std::shared_ptr<const ModelWeights> weights,
+                                          const kernels::Kernels& kernels,
+                                          std::size_t target_threads, std::size_t draft_threads,
+                                          const ModelOptions& options);
 
 /// An engine and what its models stand on.
 struct EngineRig {
@@ -48,8 +40,8 @@ struct EngineRig {
             std::size_t target_threads, std::size_t draft_threads, const ModelOptions& options,
             const EngineConfig& config);
 
-  ModelRig models;  ///< The engine owns the two models; their pools and weights stay here.
-  Engine engine;
+  AssembledModel model;
+  std::unique_ptr<Engine> engine;
 };
 
 /// Feeds `tokens` in passes of at most `size` and returns the logits of every one.
@@ -59,5 +51,39 @@ struct EngineRig {
 
 /// Index of the largest logit, the lowest on a tie: what decoding at temperature 0 chooses.
 [[nodiscard]] TokenId greedy_choice(std::span<const float> logits);
+
+struct Generated {
+  std::vector<TokenId> tokens;
+  FinishEvent finish;
+};
+
+using OnToken = std::function<void(const TokenEvent&)>;
+
+/// A submitted request and its reader.
+class PendingRun {
+ public:
+  /// Throws Error if the engine refuses the request.
+  PendingRun(Engine& engine, GenerationRequest request);
+
+  /// Everything it answers. Throws Error(kInternal) if the engine ended it with an error.
+  [[nodiscard]] Generated wait(const OnToken& on_token = {});
+
+ private:
+  struct Signal;
+  std::shared_ptr<Signal> signal_;  ///< Shared with the stream's callback, which may outlive this.
+  std::shared_ptr<TokenStream> stream_;
+};
+
+[[nodiscard]] Generated run_request(Engine& engine, GenerationRequest request,
+                                    const OnToken& on_token = {});
+
+/// Logits of target and draft for `tokens` from a reset state, one row a token.
+[[nodiscard]] GoldenLogits run_golden(
+    const std::shared_ptr<const ModelWeights>& weights, std::span<const TokenId> tokens,
+    const kernels::Kernels& kernels,
+    kernels::TernaryKernel ternary = kernels::TernaryKernel::kDotprod);
+
+/// The tokens new golden logits are computed for: printable text where the vocabulary is ASCII.
+[[nodiscard]] std::vector<TokenId> golden_tokens(const ModelConfig& config);
 
 }  // namespace spel::engine::tools

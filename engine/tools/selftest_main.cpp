@@ -62,7 +62,7 @@ int selftest(const Options& options, NoteBankSuite notebank, std::ostream& out) 
   const auto model = find_model(options);
   if (model && !options.has("random")) {
     context.subjects.push_back(
-        {model->filename().string(), assemble_model(*model, WeightsDtype::kBf16).weights, false});
+        {model->filename().string(), load_text_model(*model, WeightsDtype::kBf16).weights, false});
   }
   if (const auto shape = options.value("config"); shape_is_given(shape)) {
     ModelConfig config = chosen_shape({}, shape);

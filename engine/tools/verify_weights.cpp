@@ -10,7 +10,6 @@
 #include "engine/assembled_model.h"
 #include "engine/document/golden.h"
 #include "engine/tools/command_line.h"
-#include "engine/tools/golden_run.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/shape.h"
 #include "engine/tools/tool.h"
@@ -82,7 +81,7 @@ void print_agreement(const char* label, const Agreement& agreement, std::ostream
 int verify(const Options& options, const std::filesystem::path& path, std::ostream& out) {
   const double tolerance = tolerance_from_environment();
   // f32 holds every value exactly; bf16 would change nothing but the speed.
-  const auto [weights, tokenizer, config] = assemble_model(path, WeightsDtype::kF32);
+  const auto [weights, tokenizer, config] = load_text_model(path, WeightsDtype::kF32);
   require_shape(config, options.value("config"));
   print_sizes(*weights, config, out);
   if (!weights->golden) {

@@ -45,7 +45,7 @@ int run(const Options& options, std::ostream& out) {
   }
   out << "loading " << path->string() << std::endl;
   const auto [weights, tokenizer, config] =
-      engine::assemble_model(*path, engine::WeightsDtype::kBf16);
+      engine::load_text_model(*path, engine::WeightsDtype::kBf16);
   engine::tools::require_shape(config, std::nullopt);
   LocalMemory memory(weights, engine::tools::kernels_from_environment(), 1, weights->sha256);
   engine::CausalModel& target = memory.target();

@@ -47,14 +47,14 @@ LocalMemory::LocalMemory(const std::shared_ptr<const engine::ModelWeights>& weig
                          const kernels::Kernels& kernels, std::size_t target_threads,
                          const std::string& identity)
     : served_(weights, kernels, target_threads, 1, {}, one_at_a_time()),
-      models_(weights, kernels, target_threads, 1, {}),
+      models_(engine::tools::assemble_rig(weights, kernels, target_threads, 1, {})),
       state_(models_.target->make_state()),
-      notes_(served_.engine, kernels, {}, identity) {}
+      notes_(*served_.engine, kernels, {}, identity) {}
 
 std::string LocalMemory::text(std::span<const TokenId> tokens) const {
   std::string bytes;
   for (const TokenId token : tokens) {
-    bytes += served_.engine.tokenizer().bytes(token);
+    bytes += served_.engine->tokenizer().bytes(token);
   }
   return bytes;
 }

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/tools/engine_run.h"
 #include "engine/tools/model_rig.h"
 #include "server/note_service.h"
 
@@ -49,7 +48,7 @@ class LocalMemory {
 
   /// The completion of `prompt` by the same engine.
   [[nodiscard]] engine::tools::Generated generate(engine::GenerationRequest request) {
-    return engine::tools::run_request(served_.engine, std::move(request));
+    return engine::tools::run_request(*served_.engine, std::move(request));
   }
 
   /// Of `expected` after `prompt`, from an empty state.
@@ -60,7 +59,7 @@ class LocalMemory {
   }
 
   [[nodiscard]] Tokens encode(std::string_view text) const {
-    return served_.engine.tokenizer().encode(text);
+    return served_.engine->tokenizer().encode(text);
   }
   [[nodiscard]] std::string text(std::span<const engine::TokenId> tokens) const;
   [[nodiscard]] memory::NoteBank& bank() noexcept { return notes_.bank(); }
@@ -71,7 +70,7 @@ class LocalMemory {
   /// Runs the service's coroutines while somebody waits; outlives the threads that post to it.
   net::io_context io_;
   engine::tools::EngineRig served_;
-  engine::tools::ModelRig models_;
+  engine::AssembledModel models_;
   std::unique_ptr<engine::SequenceState> state_;
   NoteService notes_;
   double search_seconds_ = 0.0;

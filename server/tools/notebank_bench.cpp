@@ -197,7 +197,7 @@ int notebank_bench(const Options& options, std::ostream& out) {
   const Haystack haystack = make_haystack(number("characters", 4096, 16U << 20U),
                                           number("facts", 3, 1000), number("digits", 2, 3), kSeed);
   const auto [weights, tokenizer, config] =
-      engine::assemble_model(*path, engine::WeightsDtype::kBf16);
+      engine::load_text_model(*path, engine::WeightsDtype::kBf16);
   engine::tools::require_shape(config, std::nullopt);
   const kernels::Kernels& kernels = engine::tools::kernels_from_environment();
   LocalMemory memory(weights, kernels, std::max<std::size_t>(number("threads", 1, 64), 1),

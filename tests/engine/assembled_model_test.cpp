@@ -41,7 +41,8 @@ TEST(AssembledModel, AVocabularyOfAnotherSizeIsRefusedInEitherFormNamingBoth) {
       const auto path =
           folder.path() / (std::to_string(vocab) + (form == ModelForm::kSpelw ? "s" : "d"));
       write_model(*random_source(config, 1), std::nullopt, path, form);
-      const std::string message = error_of([&] { (void)assemble_model(path, WeightsDtype::kF32); });
+      const std::string message =
+          error_of([&] { (void)load_text_model(path, WeightsDtype::kF32); });
       EXPECT_NE(message.find(path.string()), std::string::npos) << message;
       EXPECT_NE(message.find("vocab_size is " + std::to_string(vocab)), std::string::npos)
           << message;
@@ -54,9 +55,9 @@ TEST(AssembledModel, ADirectoryWithoutADraftIsATargetAloneAndAnswersTheSame) {
   const ScratchFolder folder;
   const auto path = folder.path() / "model";
   write_model(*random_source(tiny_ascii_config(), 1), std::nullopt, path, ModelForm::kDirectory);
-  const AssembledModel whole = assemble_model(path, WeightsDtype::kF32);
+  const LoadedModel whole = load_text_model(path, WeightsDtype::kF32);
   std::filesystem::remove(path / "draft.safetensors");
-  const AssembledModel alone = assemble_model(path, WeightsDtype::kF32);
+  const LoadedModel alone = load_text_model(path, WeightsDtype::kF32);
   EXPECT_TRUE(whole.weights->draft.has_value());
   EXPECT_FALSE(alone.weights->draft.has_value());
   EXPECT_NE(alone.weights->sha256, whole.weights->sha256);

@@ -5,8 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/speculate/model_drafter.h"
-#include "engine/tools/model_rig.h"
+#include "engine/assembled_model.h"
 #include "kernels/kernels.h"
 #include "proto/openapi.h"
 #include "server/app.h"
@@ -31,12 +30,12 @@ std::unique_ptr<const Backend> notebank_backend(const std::string& data_dir,
   engine::EngineConfig config;
   config.sequences = 2;
   config.calibrate = false;
-  engine::ModelOptions options;
-  options.max_seq = kNoteModelSeq;
-  options.max_batch_rows = config.batch_rows();
-  auto rig = std::make_shared<engine::tools::ModelRig>(
-      engine::random_model(shape, 3, engine::WeightsDtype::kBf16), kernels::Kernels::select(), 1, 1,
-      options);
+  engine::RunOptions run;
+  run.model.max_batch_rows = config.batch_rows();
+  auto model = std::make_shared<engine::AssembledModel>(
+      engine::assemble_model({engine::random_model(shape, 3, engine::WeightsDtype::kBf16),
+                              engine::make_ascii_tokenizer(), shape},
+                             run));
   auto backend = std::make_unique<Backend>();
   backend->model_id = "tiny";
   backend->created = 1'700'000'000;
@@ -44,12 +43,9 @@ std::unique_ptr<const Backend> notebank_backend(const std::string& data_dir,
   backend->draft_parameters = 100;
   backend->weights_dtype = "bf16";
   backend->fingerprint = "spel-test";
-  backend->engine = std::make_unique<engine::Engine>(
-      config, std::move(rig->target), engine::make_model_drafter("ternary", std::move(rig->draft)),
-      engine::make_ascii_tokenizer());
-  backend->resources = std::move(rig);
-  backend->notes =
-      std::make_unique<NoteService>(*backend->engine, kernels::Kernels::select(), data_dir, hash);
+  backend->engine = engine::start_engine(config, *model);
+  backend->resources = std::move(model);
+  backend->notes = std::make_unique<NoteService>(*backend->engine, run.kernels, data_dir, hash);
   return backend;
 }
 

@@ -56,7 +56,7 @@ std::string by_position(const GenerationStats& s) {
 
 UnitCosts measure_costs(const Part& part, std::size_t threads) {
   const BenchOptions& options = part.context.options;
-  ModelRig rig(part.weights, part.context.kernels, 1, threads, part.options);
+  AssembledModel rig = assemble_rig(part.weights, part.context.kernels, 1, threads, part.options);
   PassTimer target(*rig.target, kRandomPromptTokens);
   PassTimer draft(*rig.draft, kRandomPromptTokens);
   const std::vector<std::function<void()>> bodies = {target.body(1), draft.body(1),
@@ -94,7 +94,7 @@ void decode_prompt(const Part& part, const std::string& name, const std::vector<
   if (options.k < limits::kSpecKMax) {
     modes.push_back(governed_mode(GovernorKind::kAdaptive, limits::kSpecKMax));
   }
-  const auto results = run_modes(rig.engine, modes, {prompt}, options.decode_tokens,
+  const auto results = run_modes(*rig.engine, modes, {prompt}, options.decode_tokens,
                                  options.temperature, options.runs);
   std::vector<Spread> speedups;
   std::vector<Spread> whole;
@@ -151,9 +151,9 @@ void forced_rows(const Part& part, const std::vector<TokenId>& prompt, const Uni
   const BenchOptions& options = part.context.options;
   Report& report = part.context.report;
   report.progress("B3: forced acceptance, " + part.dtype);
-  ModelRig rig(part.weights, part.context.kernels, 1, 1, part.options);
+  AssembledModel rig = assemble_rig(part.weights, part.context.kernels, 1, 1, part.options);
   const auto copy =
-      make_target_model(part.weights, part.context.kernels, rig.draft_pool, part.options);
+      make_target_model(part.weights, part.context.kernels, *rig.draft_pool, part.options);
   struct Ceiling {
     std::string name;
     double alpha;
@@ -232,7 +232,8 @@ void decode_dtype(const BenchContext& context, const BenchModel& model, WeightsD
     decode_prompt(part, "random", random, threads, costs);
     const bool fits = recall_prompt().size() + context.options.decode_tokens < config.max_seq;
     if (config.vocab_size == kAsciiTokens && fits) {
-      decode_prompt(part, "in-domain", tokenizer_for(spel_hybrid_spec(config))->encode(recall_prompt()), threads,
+      decode_prompt(part, "in-domain",
+                    tokenizer_for(spel_hybrid_spec(config))->encode(recall_prompt()), threads,
                     costs);
     }
     single = threads == 1 ? costs : single;

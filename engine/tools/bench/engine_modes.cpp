@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "config/base/error.h"
-#include "engine/tools/engine_run.h"
+#include "engine/tools/model_rig.h"
 
 namespace spel::engine::tools {
 namespace {

@@ -28,9 +28,10 @@ void bench_plain(const BenchContext& context, const BenchModel& model) {
   ModelOptions options;
   options.max_seq = std::min<std::size_t>(1024, model.source->config().max_seq);
   const auto f32 = build_weights(*model.source, WeightsDtype::kF32);
-  ModelRig one(f32, context.kernels, 1, 1, options);
-  ModelRig two(f32, context.kernels, 2, 1, options);
-  ModelRig half(build_weights(*model.source, WeightsDtype::kBf16), context.kernels, 1, 1, options);
+  AssembledModel one = assemble_rig(f32, context.kernels, 1, 1, options);
+  AssembledModel two = assemble_rig(f32, context.kernels, 2, 1, options);
+  AssembledModel half = assemble_rig(build_weights(*model.source, WeightsDtype::kBf16),
+                                     context.kernels, 1, 1, options);
   PassTimer one_timer(*one.target, kContext);
   PassTimer two_timer(*two.target, kContext);
   PassTimer half_timer(*half.target, kContext);

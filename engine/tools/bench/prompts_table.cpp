@@ -32,7 +32,7 @@ void bench_prompts(const BenchContext& context, const BenchModel& model) {
                 options.draft_threads, model_options, engine_config);
   const std::vector<Mode> modes = {plain_mode(), raw_mode(options.k),
                                    governed_mode(GovernorKind::kAdaptive, options.k)};
-  const auto results = run_modes(rig.engine, modes, prompts, options.decode_tokens,
+  const auto results = run_modes(*rig.engine, modes, prompts, options.decode_tokens,
                                  options.temperature, options.runs);
   report.table("Prompts  " + *options.prompts_file + ", " + std::to_string(prompts.size()) +
                    " prompts, temperature " + fixed(options.temperature, 2) + ", weights bf16; " +

@@ -31,9 +31,9 @@ void measure_fast(const BenchContext& context, const BenchModel& model) {
   ModelOptions options;
   options.max_seq = std::min<std::size_t>(1024, model.source->config().max_seq);
   const auto weights = build_weights(*model.source, WeightsDtype::kF32);
-  ModelRig strict(weights, context.kernels, 1, 1, options);
+  AssembledModel strict = assemble_rig(weights, context.kernels, 1, 1, options);
   options.numerics = Numerics::kFast;
-  ModelRig fast(weights, context.kernels, 1, 1, options);
+  AssembledModel fast = assemble_rig(weights, context.kernels, 1, 1, options);
   PassTimer strict_timer(*strict.target, kContext);
   PassTimer fast_timer(*fast.target, kContext);
   const std::vector<std::size_t> counts = verified_tokens(context.options.k);
@@ -65,7 +65,8 @@ void measure(const BenchContext& context, const BenchModel& model, WeightsDtype 
   const std::string dtype_name = dtype == WeightsDtype::kF32 ? "f32" : "bf16";
   ModelOptions options;
   options.max_seq = std::min<std::size_t>(1024, model.source->config().max_seq);
-  ModelRig rig(build_weights(*model.source, dtype), context.kernels, 1, 1, options);
+  AssembledModel rig =
+      assemble_rig(build_weights(*model.source, dtype), context.kernels, 1, 1, options);
   PassTimer target(*rig.target, kContext);
   PassTimer draft(*rig.draft, kContext);
   const std::vector<std::size_t> counts = verified_tokens(context.options.k);

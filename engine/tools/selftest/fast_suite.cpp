@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/tools/engine_run.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/prompts.h"
 #include "engine/tools/selftest/suites.h"
@@ -21,7 +20,7 @@ std::vector<float> batched_logits(const Subject& subject, const kernels::Kernels
   ModelOptions options;
   options.max_seq = context_of(subject, 64);
   options.numerics = numerics;
-  ModelRig rig(subject.weights, kernels, 1, 1, options);
+  AssembledModel rig = assemble_rig(subject.weights, kernels, 1, 1, options);
   const auto state = rig.target->make_state();
   return feed(*rig.target, *state, random_prompt(kPass, rig.target->vocab_size(), 55), kPass);
 }
@@ -44,7 +43,7 @@ std::vector<TokenId> decode(const Subject& subject, const kernels::Kernels& kern
   request.ignore_eos = true;
   request.speculation.enabled = speculative;
   request.speculation.governor = GovernorKind::kOff;
-  return run_request(rig.engine, std::move(request)).tokens;
+  return run_request(*rig.engine, std::move(request)).tokens;
 }
 
 }  // namespace

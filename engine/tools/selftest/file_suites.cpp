@@ -9,7 +9,6 @@
 #include "engine/document/golden.h"
 #include "engine/document/random_source.h"
 #include "engine/document/spelw.h"
-#include "engine/tools/golden_run.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/selftest/suites.h"
 

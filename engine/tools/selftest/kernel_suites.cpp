@@ -132,7 +132,8 @@ void check_instruction_sets(const SuiteContext& context, Checks& checks) {
     std::vector<float> draft_reference;
     names.clear();
     for (const kernels::Isa isa : kernels::attainable_isas()) {
-      ModelRig rig(subject.weights, kernels::Kernels::select(isa), 1, 1, options);
+      AssembledModel rig =
+          assemble_rig(subject.weights, kernels::Kernels::select(isa), 1, 1, options);
       const auto target_state = rig.target->make_state();
       const auto draft_state = rig.draft->make_state();
       const auto target = feed(*rig.target, *target_state, tokens, kPass, true);

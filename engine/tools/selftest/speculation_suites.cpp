@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/tools/engine_run.h"
 #include "engine/tools/forced_rounds.h"
 #include "engine/tools/model_rig.h"
 #include "engine/tools/prompts.h"
@@ -71,10 +70,10 @@ void check_speculation(const SuiteContext& context, Checks& checks) {
                     engine_config());
       GenerationRequest request = request_for(subject, fidelity.tokens);
       const std::size_t wanted = request.max_tokens;
-      const Generated plain = run_plainly(rig.engine, request);
+      const Generated plain = run_plainly(*rig.engine, request);
       request.speculation.k = fidelity.k;
       request.speculation.governor = fidelity.governor;
-      const Generated speculative = run_request(rig.engine, std::move(request));
+      const Generated speculative = run_request(*rig.engine, std::move(request));
       equal += checks.same_tokens(subject.name + ", " + fidelity.label, speculative.tokens,
                                   plain.tokens);
       total += wanted;
@@ -100,10 +99,10 @@ void check_sampled(const SuiteContext& context, Checks& checks) {
       request.sampling.top_p = seed % 2 == 0 ? 1.0F : 0.9F;
       request.sampling.presence_penalty = seed == 3 ? 0.5F : 0.0F;
       request.sampling.seed = seed;
-      const Generated plain = run_plainly(rig.engine, request);
+      const Generated plain = run_plainly(*rig.engine, request);
       request.speculation.k = 1 + seed * 5;
       request.speculation.governor = GovernorKind::kOff;
-      const Generated speculative = run_request(rig.engine, std::move(request));
+      const Generated speculative = run_request(*rig.engine, std::move(request));
       equal += checks.same_tokens(subject.name + ", seed " + std::to_string(seed),
                                   speculative.tokens, plain.tokens);
       total += plain.tokens.size();
@@ -148,7 +147,8 @@ void check_forced(const SuiteContext& context, Checks& checks) {
   std::array<std::string, kForced.size()> counts;
   bool all_aligned = true;
   for (const Subject& subject : context.subjects) {
-    ModelRig rig(subject.weights, context.kernels, 1, 1, model_options(subject));
+    AssembledModel rig =
+        assemble_rig(subject.weights, context.kernels, 1, 1, model_options(subject));
     const std::size_t positions = rig.target->max_seq();
     const auto prompt =
         random_prompt(std::min(kPromptTokens, positions / 4), rig.target->vocab_size(), 31);

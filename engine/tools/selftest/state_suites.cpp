@@ -38,7 +38,8 @@ std::vector<float> continuation(CausalModel& model, SequenceState& state) {
 void check_batched(const SuiteContext& context, Checks& checks) {
   constexpr std::size_t kTokens = 34;
   for (const Subject& subject : context.subjects) {
-    ModelRig rig(subject.weights, context.kernels, 1, 1, short_context(subject));
+    AssembledModel rig =
+        assemble_rig(subject.weights, context.kernels, 1, 1, short_context(subject));
     for (CausalModel* model : {static_cast<CausalModel*>(rig.target.get()),
                                static_cast<CausalModel*>(rig.draft.get())}) {
       const auto tokens =
@@ -63,7 +64,8 @@ void check_draft_pool(const SuiteContext& context, Checks& checks) {
   for (const Subject& subject : context.subjects) {
     std::vector<std::vector<float>> logits;
     for (const std::size_t threads : {1U, 4U}) {
-      ModelRig rig(subject.weights, context.kernels, 1, threads, short_context(subject));
+      AssembledModel rig =
+          assemble_rig(subject.weights, context.kernels, 1, threads, short_context(subject));
       vocab = rig.draft->vocab_size();
       const auto state = rig.draft->make_state();
       const auto tokens = random_prompt(std::min(kTokens, rig.draft->max_seq()), vocab, 8);
@@ -78,7 +80,8 @@ void check_draft_pool(const SuiteContext& context, Checks& checks) {
 void check_company(const SuiteContext& context, Checks& checks) {
   constexpr std::size_t kCompany = 8;
   for (const Subject& subject : context.subjects) {
-    ModelRig rig(subject.weights, context.kernels, 1, 1, short_context(subject));
+    AssembledModel rig =
+        assemble_rig(subject.weights, context.kernels, 1, 1, short_context(subject));
     CausalModel& model = *rig.target;
     const std::size_t vocab = model.vocab_size();
     std::vector<std::vector<TokenId>> prompts;
@@ -147,7 +150,8 @@ void check_rollback(const SuiteContext& context, Checks& checks) {
   constexpr std::size_t kTokens = 96;
   constexpr std::size_t kSequences = 4;
   for (const Subject& subject : context.subjects) {
-    ModelRig rig(subject.weights, context.kernels, 1, 1, short_context(subject));
+    AssembledModel rig =
+        assemble_rig(subject.weights, context.kernels, 1, 1, short_context(subject));
     for (CausalModel* model : {static_cast<CausalModel*>(rig.target.get()),
                                static_cast<CausalModel*>(rig.draft.get())}) {
       const auto tokens =

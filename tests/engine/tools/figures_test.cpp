@@ -68,8 +68,8 @@ TEST(ForcedRounds, AcceptTheShareAskedFor) {
   config.max_seq = 128;
   ModelOptions options;
   options.k_max = 4;
-  ModelRig rig(random_model(config, 3, WeightsDtype::kF32), kernels::Kernels::select(), 1, 1,
-               options);
+  AssembledModel rig = assemble_rig(random_model(config, 3, WeightsDtype::kF32),
+                                    kernels::Kernels::select(), 1, 1, options);
   ForcedRounds rounds(*rig.target, *rig.draft, 4);
   for (const double alpha : {0.0, 0.5, 0.75, 1.0}) {
     rounds.start(random_prompt(6, config.vocab_size, 1));
@@ -84,7 +84,8 @@ TEST(ForcedRounds, AcceptTheShareAskedFor) {
 TEST(ForcedRounds, AcceptingNothingIsPlainDecoding) {
   ModelConfig config = testing::tiny_config();
   config.max_seq = 128;
-  ModelRig rig(random_model(config, 4, WeightsDtype::kF32), kernels::Kernels::select(), 1, 1, {});
+  AssembledModel rig = assemble_rig(random_model(config, 4, WeightsDtype::kF32),
+                                    kernels::Kernels::select(), 1, 1, {});
   const auto prompt = random_prompt(6, config.vocab_size, 1);
   ForcedRounds rounds(*rig.target, *rig.draft, 4);
   rounds.start(prompt);
