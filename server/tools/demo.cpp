@@ -26,9 +26,9 @@ void say(std::ostream& out, const char* what, const Expectation& expectation) {
       << ", probability " << expectation.probability << "\n";
 }
 
-void show_decoding(LocalMemory& memory, const std::string& prompt, std::ostream& out) {
+void show_decoding(LocalMemory& memory, const LocalMemory::Tokens& prompt, std::ostream& out) {
   engine::GenerationRequest request;
-  request.prompt = memory.encode(prompt);
+  request.prompt = prompt;
   request.max_tokens = 5;
   request.sampling.temperature = 0.0F;
   request.speculation.governor = engine::GovernorKind::kOff;
@@ -71,19 +71,19 @@ int run(const Options& options, std::ostream& out) {
         << std::endl;
     // Branch: the query is read on the live state, which is then put back.
     const auto read = memory.encode(query);
+    const auto value = memory.encode(fact.value);
     (void)engine::tools::feed(target, *live, read, 128);
     live->copy_from(*snapshot);
     const auto notes = memory.address(kBank, query, Ranker::kFused, 2);
-    std::string replayed;
     for (const memory::Note& note : notes) {
       out << "  note " << note.id << " at " << note.start << ", likeness " << note.score << ": \""
           << note.text << "\"\n";
-      replayed.insert(0, note.text);
     }
     out << "  search took " << memory.search_seconds() * 1e3 << " ms\n";
-    say(out, "value before replay:", memory.expect(query, fact.value));
-    say(out, "value after replay:", memory.expect(replayed + query, fact.value));
-    show_decoding(memory, replayed + query, out);
+    say(out, "value before replay:", memory.expect(read, value));
+    const LocalMemory::Tokens replayed = memory.replay(notes, read);
+    say(out, "value after replay:", memory.expect(replayed, value));
+    show_decoding(memory, replayed, out);
   }
 
   // The restored state and one that never branched go on with the same bits.

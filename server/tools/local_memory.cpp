@@ -8,12 +8,16 @@
 #include <optional>
 #include <utility>
 
+#include "server/recall.h"
+
 namespace spel::server::tools {
 namespace {
 
 using engine::TokenId;
 
 constexpr std::size_t kPieceTokens = 128;
+/// Room left behind a replayed prompt.
+constexpr std::size_t kAnswerTokens = 16;
 
 engine::EngineConfig one_at_a_time() {
   engine::EngineConfig config;
@@ -84,6 +88,12 @@ std::vector<memory::Note> LocalMemory::address(const std::string& bank, const To
   });
   search_seconds_ = notes_.counters().search_seconds - before;
   return notes;
+}
+
+LocalMemory::Tokens LocalMemory::replay(std::span<const memory::Note> notes,
+                                        const Tokens& query) const {
+  proto::ReplayReport report;
+  return recall(notes, query, {kAnswerTokens, served_.engine->max_seq()}, report);
 }
 
 Expectation LocalMemory::expect(std::span<const TokenId> prompt,

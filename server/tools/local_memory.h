@@ -46,6 +46,9 @@ class LocalMemory {
   /// Seconds the last address() spent on the search alone, capture apart.
   [[nodiscard]] double search_seconds() const noexcept { return search_seconds_; }
 
+  /// `query` with the notes before it, as a request reads them.
+  [[nodiscard]] Tokens replay(std::span<const memory::Note> notes, const Tokens& query) const;
+
   /// The completion of `prompt` by the same engine.
   [[nodiscard]] engine::tools::Generated generate(engine::GenerationRequest request) {
     return engine::tools::run_request(*served_.engine, std::move(request));

@@ -104,17 +104,16 @@ Figures measure(LocalMemory& memory, const Haystack& haystack, std::size_t quest
         found = std::move(notes);
       }
     }
-    std::string replayed;
-    for (std::size_t n = 0; n < std::min(kTop, found.size()); ++n) {
-      replayed.insert(0, found[n].text);
-    }
+    found.resize(std::min(kTop, found.size()));
     const std::size_t gold_from = fact.at - std::min<std::size_t>(fact.at, 16);
     count_answer(memory.expect(query, fact.value), share, figures.none);
     count_answer(memory.expect(all[random() % all.size()].text + query, fact.value), share,
                  figures.random_note);
     count_answer(memory.expect(haystack.text.substr(gold_from, 48) + query, fact.value), share,
                  figures.gold);
-    count_answer(memory.expect(replayed + query, fact.value), share, figures.retrieved);
+    count_answer(
+        memory.expect(memory.replay(found, memory.encode(query)), memory.encode(fact.value)), share,
+        figures.retrieved);
   }
   return figures;
 }

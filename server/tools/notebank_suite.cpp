@@ -109,11 +109,7 @@ Table measure(const SuiteContext& context, const Subject& subject, Checks& check
     const auto [notes, hit] = found(Ranker::kSum);
     table.found_by_sum += hit ? 1 : 0;
     table.address_ms = std::max(table.address_ms, memory.search_seconds() * 1e3);
-    Tokens replayed;
-    for (const memory::Note& note : notes) {
-      replayed.insert(replayed.begin(), note.tokens.begin(), note.tokens.end());
-    }
-    replayed.insert(replayed.end(), query.begin(), query.end());
+    const Tokens replayed = memory.replay(notes, query);
     const Tokens value = encode(fact.value);
     table.ranks += (table.ranks.empty() ? "" : ", ") +
                    std::to_string(memory.expect(query, value).rank) + " -> " +
