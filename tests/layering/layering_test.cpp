@@ -76,9 +76,7 @@ const std::set<std::set<std::string>> kKnownCircles = {
     {"proto/error_body", "proto/json_text"},
     // The fields of a generation are read into the requests that have them.
     {"proto/completion", "proto/generation", "proto/generation_fields"},
-    {"proto/logprobs", "proto/responses"},
-    // The page of metrics, and the part of it that is the engine's.
-    {"server/engine_metrics", "server/metrics"}};
+    {"proto/logprobs", "proto/responses"}};
 
 // The longest folder of the table that holds the file.
 std::string module_of(const std::string& path) {
