@@ -8,8 +8,8 @@
 
 #include "config/json/value.h"
 #include "server/constants.h"
-#include "server/metrics.h"
 #include "server/note_service.h"
+#include "server/result.h"
 
 namespace spel::server {
 namespace {

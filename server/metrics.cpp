@@ -47,20 +47,6 @@ double sane(double seconds) { return std::isfinite(seconds) ? std::max(seconds, 
 
 }  // namespace
 
-Result result_of(engine::FinishReason reason) {
-  switch (reason) {
-    case engine::FinishReason::kStop:
-    case engine::FinishReason::kLength:
-      return Result::kOk;
-    case engine::FinishReason::kCancelled:
-      return Result::kCancelled;
-    case engine::FinishReason::kDeadline:
-    case engine::FinishReason::kError:
-      break;
-  }
-  return Result::kError;
-}
-
 Metrics::Metrics() : registry_(std::make_unique<prometheus::Registry>()) {
   connections_ = &BuildGauge()
                       .Name("spel_http_connections")

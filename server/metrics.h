@@ -12,6 +12,7 @@
 
 #include "config/base/names.h"
 #include "engine/request/request.h"
+#include "server/result.h"
 
 namespace prometheus {
 class Counter;
@@ -19,19 +20,6 @@ class Gauge;
 class Histogram;
 class Registry;
 }  // namespace prometheus
-
-namespace spel::server {
-
-/// How a generation ended, as a label.
-enum class Result { kOk, kError, kCancelled };
-
-}  // namespace spel::server
-
-template <>
-inline constexpr std::array<std::pair<spel::server::Result, std::string_view>, 3>
-    spel::kNames<spel::server::Result>{{{spel::server::Result::kOk, "ok"},
-                                        {spel::server::Result::kError, "error"},
-                                        {spel::server::Result::kCancelled, "cancelled"}}};
 
 namespace spel::server {
 
@@ -92,7 +80,5 @@ class Metrics {
   prometheus::Counter* speculated_plain_;
   std::atomic<double> service_seconds_{0.0};
 };
-
-[[nodiscard]] Result result_of(engine::FinishReason reason);
 
 }  // namespace spel::server
