@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/files/sha256.h"
 #include "engine/tools/tool.h"
 #include "server/constants.h"
 #include "server/health_probe.h"
@@ -62,6 +63,9 @@ void print_usage(std::FILE* out) {
 
 int main(int argc, char** argv) {
   spel::server::install_last_words();
+  // The library behind it sets itself up at its first use, and crashes if memory runs out just
+  // then.
+  (void)spel::engine::sha256_hex(std::string_view());
   const Arguments arguments(argv + 1, argv + argc);
   if (arguments.empty()) {
     print_usage(stderr);
