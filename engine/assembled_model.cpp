@@ -7,7 +7,7 @@
 #include "config/base/error.h"
 #include "engine/arch/architecture.h"
 #include "engine/arch/spel_hybrid_json.h"
-#include "engine/document/directory_names.h"
+#include "engine/arch/directory_names.h"
 #include "engine/files/mapped_file.h"
 #include "engine/speculate/model_drafter.h"
 
@@ -28,10 +28,8 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const ModelConfig& config,
 /// A target alone: everything is then decoded plainly.
 LoadedModel load_directory_alone(const std::filesystem::path& path, WeightsDtype dtype) {
   const Architecture& architecture = architecture_of(path, architectures());
-  const MappedFile text(path / kConfigName);
-  const ModelConfig config =
-      parse_config_json({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()},
-                        (path / kConfigName).string());
+  const MappedFile file(path / kConfigName);
+  const ModelConfig config = parse_config_json(file.text(), (path / kConfigName).string());
   return {load_directory(path, architecture, dtype), tokenizer_of(config, path), config};
 }
 
@@ -66,8 +64,9 @@ LoadedModel load_text_model(const std::filesystem::path& path, WeightsDtype dtyp
       !std::filesystem::exists(path / kDraftName, ignored)) {
     return load_directory_alone(path, dtype);
   }
-  const std::unique_ptr<ModelSource> source = open_text_model(path);
-  return {build_weights(*source, dtype), make_tokenizer(source->config()), source->config()};
+  const std::unique_ptr<ModelSource> source = open_model(path);
+  auto tokenizer = tokenizer_of(source->config(), path);
+  return {build_weights(*source, dtype), std::move(tokenizer), source->config()};
 }
 
 AssembledModel assemble_model(LoadedModel loaded, const RunOptions& options) {

@@ -12,11 +12,6 @@ namespace {
 
 constexpr double kMsPerSecond = 1000.0;
 
-/// A ratio nobody has measured yet is null, not 0.
-JsonValue measured(double value) {
-  return std::isfinite(value) && value > 0.0 ? JsonValue(value) : JsonValue(nullptr);
-}
-
 double quotient(double numerator, double denominator) {
   const double value = denominator > 0.0 ? numerator / denominator : 0.0;
   return std::isfinite(value) ? value : 0.0;
@@ -128,6 +123,10 @@ constexpr std::array kSpeculation{
 };
 
 }  // namespace
+
+JsonValue measured(double ratio) {
+  return std::isfinite(ratio) && ratio > 0.0 ? JsonValue(ratio) : JsonValue(nullptr);
+}
 
 void add(Receipt& total, const Receipt& part, bool new_prompt) {
   const Weights weights{total.rounds + total.ar_rounds, part.rounds + part.ar_rounds};

@@ -58,6 +58,9 @@ struct Receipt {
 /// side). `new_prompt`: its prompt is not one of those already counted, so its tokens are.
 void add(Receipt& total, const Receipt& part, bool new_prompt);
 
+/// A ratio nobody has measured yet is null, not 0.
+[[nodiscard]] JsonValue measured(double ratio);
+
 [[nodiscard]] JsonValue usage_json(const Receipt& receipt);
 [[nodiscard]] JsonValue timings_json(const Receipt& receipt);
 [[nodiscard]] JsonValue speculation_json(const Receipt& receipt);

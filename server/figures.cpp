@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/json/value.h"
+#include "proto/receipt.h"
 #include "server/constants.h"
 #include "server/note_service.h"
 #include "server/result.h"
@@ -37,11 +38,9 @@ JsonValue engine_value(const Snapshot& snapshot) {
   return snapshot.engine.*Member;
 }
 
-/// A ratio nobody has measured yet is null, not 0.
 template <auto Member>
-JsonValue measured(const Snapshot& snapshot) {
-  const double value = snapshot.engine.*Member;
-  return std::isfinite(value) && value > 0.0 ? JsonValue(value) : JsonValue(nullptr);
+JsonValue measured_value(const Snapshot& snapshot) {
+  return proto::measured(snapshot.engine.*Member);
 }
 
 template <auto Member>
@@ -209,15 +208,15 @@ constexpr std::array kFigures{
     Figure{"speculation.acceptance_ratio", &engine_value<&EngineStats::acceptance>,
            "spel_acceptance_ratio", kGauge,
            "Accepted over proposed tokens, last completed rounds."},
-    Figure{"speculation.c", &measured<&EngineStats::c>, "spel_draft_cost_ratio", kGauge,
+    Figure{"speculation.c", &measured_value<&EngineStats::c>, "spel_draft_cost_ratio", kGauge,
            "c: one draft forward over one plain token, now."},
-    Figure{"speculation.v", &measured<&EngineStats::v>, "spel_verify_cost_ratio", kGauge,
+    Figure{"speculation.v", &measured_value<&EngineStats::v>, "spel_verify_cost_ratio", kGauge,
            "v: one verification over one plain token, now."},
     Figure{"speculation.v_tokens", &engine_value<&EngineStats::v_tokens>},
     Figure{"speculation.tokens_per_second", &engine_value<&EngineStats::tokens_per_second>,
            "spel_tokens_per_second", kGauge,
            "Tokens generated a second, last seconds of decoding."},
-    Figure{"speculation.ar_seconds_per_token", &measured<&EngineStats::ar_seconds_per_token>,
+    Figure{"speculation.ar_seconds_per_token", &measured_value<&EngineStats::ar_seconds_per_token>,
            "spel_plain_token_seconds", kGauge,
            "One plainly decoded token, now: the unit of c and v."},
     Figure{"", &engine_value<&EngineStats::steps>, "spel_engine_steps_total", kCounter,

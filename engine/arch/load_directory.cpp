@@ -1,8 +1,7 @@
 #include <string>
-#include <utility>
 
-#include "config/base/error.h"
 #include "engine/arch/architecture.h"
+#include "engine/arch/directory_names.h"
 #include "engine/arch/pack.h"
 #include "engine/arch/tensor_taker.h"
 #include "engine/files/mapped_file.h"
@@ -31,18 +30,12 @@ class SafetensorsReader final : public TensorReader {
 std::shared_ptr<const ModelWeights> load_directory(const std::filesystem::path& path,
                                                    const Architecture& architecture,
                                                    WeightsDtype dtype) {
-  const MappedFile config(path / "config.json");
-  const MappedFile file(path / "model.safetensors");
-  const SafetensorsView view(file.bytes(), (path / "model.safetensors").string());
-  const ModelSpec spec = architecture.spec(
-      {reinterpret_cast<const char*>(config.bytes().data()), config.bytes().size()},
-      (path / "config.json").string());
+  const MappedFile config(path / kConfigName);
+  const MappedFile file(path / kTargetName);
+  const SafetensorsView view(file.bytes(), (path / kTargetName).string());
+  const ModelSpec spec = architecture.spec(config.text(), (path / kConfigName).string());
   const TensorLayout tensors = architecture.tensors(spec);
-  TensorTaker taker(view);
-  for (const TensorSpec& tensor : tensors.in_file_order()) {
-    (void)taker.take(tensor.name, {DType::kF32, DType::kBf16}, shape_of(tensor));
-  }
-  taker.refuse_others();
+  check_target(tensors, view);
   const SafetensorsReader reader(view);
   auto weights = std::make_shared<ModelWeights>();
   weights->shared = pack_shared(tensors, reader, dtype);

@@ -5,6 +5,7 @@
 #include "config/base/error.h"
 #include "config/json/file_values.h"
 #include "engine/arch/architecture.h"
+#include "engine/arch/directory_names.h"
 #include "engine/arch/spel_hybrid_json.h"
 #include "engine/files/mapped_file.h"
 
@@ -22,12 +23,9 @@ std::span<const Architecture> architectures() { return kArchitectures; }
 
 const Architecture& architecture_of(const std::filesystem::path& path,
                                     std::span<const Architecture> known) {
-  const MappedFile file(path / "config.json");
-  const std::string source = (path / "config.json").string();
-  const std::span<const std::byte> bytes = file.bytes();
-  const JsonObject config =
-      read_file_object({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, source,
-                       {.bytes = kConfigJsonBytesMax});
+  const MappedFile file(path / kConfigName);
+  const std::string source = (path / kConfigName).string();
+  const JsonObject config = read_file_object(file.text(), source, {.bytes = kConfigJsonBytesMax});
   if (!config.contains("model_type")) {
     throw Error(ErrorCode::kCorrupt, source + ": model_type is missing");
   }

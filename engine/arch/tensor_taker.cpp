@@ -61,4 +61,14 @@ std::vector<std::uint64_t> shape_of(const TensorSpec& tensor) {
                             : std::vector<std::uint64_t>{tensor.rows, tensor.cols};
 }
 
+void check_target(const TensorLayout& layout, const SafetensorsView& file) {
+  TensorTaker taker(file);
+  for (const TensorSpec& tensor : layout.in_file_order()) {
+    if (!tensor.in_draft) {
+      taker.take(tensor.name, {DType::kF32, DType::kBf16}, shape_of(tensor));
+    }
+  }
+  taker.refuse_others();
+}
+
 }  // namespace spel::engine

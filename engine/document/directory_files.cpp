@@ -9,7 +9,7 @@
 
 #include "config/base/error.h"
 #include "engine/arch/spel_hybrid_json.h"
-#include "engine/document/directory_names.h"
+#include "engine/arch/directory_names.h"
 #include "engine/files/safetensors.h"
 #include "engine/files/sha256.h"
 #include "engine/files/sha256_sums.h"

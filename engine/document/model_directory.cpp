@@ -9,7 +9,7 @@
 #include "config/base/error.h"
 #include "engine/arch/spel_hybrid_json.h"
 #include "engine/arch/tensor_taker.h"
-#include "engine/document/directory_names.h"
+#include "engine/arch/directory_names.h"
 #include "engine/document/golden.h"
 #include "engine/files/mapped_file.h"
 #include "engine/files/safetensors.h"
@@ -22,16 +22,6 @@ namespace {
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-void check_target(const TensorLayout& layout, const SafetensorsView& file) {
-  TensorTaker taker(file);
-  for (const TensorSpec& tensor : layout.in_file_order()) {
-    if (!tensor.in_draft) {
-      taker.take(tensor.name, {DType::kF32, DType::kBf16}, shape_of(tensor));
-    }
-  }
-  taker.refuse_others();
 }
 
 void check_scales(const TensorView& scales, const std::string& source) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 namespace spel::engine {
 
@@ -20,6 +21,9 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
 
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+  [[nodiscard]] std::string_view text() const noexcept {
+    return {reinterpret_cast<const char*>(data_), size_};
+  }
 
  private:
   const std::byte* data_ = nullptr;

@@ -16,7 +16,7 @@ void attend(const Pass& pass, std::size_t layer, const AttentionSpec& spec, cons
     float* scratch = ws.attention_of(head);
     std::size_t row = 0;
     for (const ForwardItem& item : pass.items) {
-      auto& state = static_cast<HybridState&>(*item.state);
+      HybridState& state = state_of(item);
       float* keys = state.keys(layer, head);
       float* values = state.values(layer, head);
       for (std::size_t t = 0; t < item.tokens.size(); ++t, ++row) {

@@ -11,8 +11,6 @@
 namespace spel::engine {
 namespace {
 
-HybridState& state_of(const ForwardItem& item) { return static_cast<HybridState&>(*item.state); }
-
 /// Lists where each token's state of this layer goes.
 void list_states(const Pass& pass, std::size_t layer) {
   std::size_t row = 0;

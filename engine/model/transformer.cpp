@@ -102,7 +102,7 @@ class Transformer final : public HybridCausalModel {
       add_to_stream(pass);
     }
     for (const ForwardItem& item : items) {
-      static_cast<HybridState&>(*item.state).advance(item.tokens.size(), item.checkpoints);
+      state_of(item).advance(item.tokens.size(), item.checkpoints);
     }
     write_logits(pass);
   }

@@ -78,8 +78,6 @@ void Lifecycle::start(Sequence& sequence, GenerationRequest request,
   }
 }
 
-// What follows the prompt: the first token, or nothing if none was asked for. False: the model gave
-// no valid probabilities, and nothing of this prompt is worth keeping.
 bool Lifecycle::emit_first(Sequence& sequence, std::span<const float> logits) {
   if (sequence.max_output == 0) {
     sequence.first_token_at = sequence.last_token_at = Clock::now();
@@ -102,7 +100,6 @@ void Lifecycle::keep_prompt(Sequence& sequence) {
   }
 }
 
-// Appends one token to the output. Returns true, with sequence.ending filled in, if it is the last.
 bool Lifecycle::emit(Sequence& sequence, TokenId token, std::int32_t draft_position,
                      std::span<const float> logits) {
   FinishEvent& ending = sequence.ending;

@@ -4,6 +4,7 @@
 #include "engine/schedule/step.h"
 
 namespace spel::engine {
+
 void Stepper::plan(std::span<const std::unique_ptr<Sequence>> sequences) {
   running_.clear();
   candidates_.clear();

@@ -158,15 +158,13 @@ void Stepper::finish_prefill_chunk(Sequence& sequence, const float* chunk_logits
   if (sequence.request.prompt_logprobs) {
     logits = {chunk_logits + (sequence.planned_prefill - 1) * vocab_, vocab_};
     sequence.stream->push(std::move(sequence.prompt_event));
-  }
-  if (sequence.request.prompt_logprobs) {
     // The chunk's rows are the next step's; what is kept needs the last of them.
     std::copy(logits.begin(), logits.end(), sequence.target_logits.begin());
   }
   sequence.keep_prompt = life_.emit_first(sequence, logits);
   if (!sequence.active) {
-    life_.keep_prompt(
-        sequence);  // That was all: the state is kept already and only gets its logits.
+    // That was all: the state is kept already and only gets its logits.
+    life_.keep_prompt(sequence);
   }
 }
 

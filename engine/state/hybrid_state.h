@@ -79,4 +79,9 @@ class HybridState final : public SequenceState {
   std::size_t slot_ = 0;
 };
 
+/// Of an item that a hybrid model runs.
+[[nodiscard]] inline HybridState& state_of(const ForwardItem& item) {
+  return static_cast<HybridState&>(*item.state);
+}
+
 }  // namespace spel::engine

@@ -10,23 +10,42 @@
 namespace spel::engine {
 namespace {
 
-/// The bytes of token `id`; none where the table ends, so that no id reads past it.
-std::string_view bytes_in(const std::vector<std::string>& table, TokenId id) {
-  return id >= 0 && static_cast<std::size_t>(id) < table.size()
-             ? std::string_view(table[static_cast<std::size_t>(id)])
-             : std::string_view();
+/// Tokens that lie in a table; no BOS.
+class TableTokenizer : public Tokenizer {
+ public:
+  TableTokenizer(std::vector<std::string> tokens, std::optional<TokenId> eos)
+      : tokens_(std::move(tokens)), eos_(eos) {}
+
+  [[nodiscard]] std::size_t vocab_size() const override { return tokens_.size(); }
+  /// None where the table ends, so that no id reads past it.
+  [[nodiscard]] std::string_view bytes(TokenId token) const override {
+    return token >= 0 && static_cast<std::size_t>(token) < tokens_.size()
+               ? std::string_view(tokens_[static_cast<std::size_t>(token)])
+               : std::string_view();
+  }
+  [[nodiscard]] std::optional<TokenId> bos() const override { return std::nullopt; }
+  [[nodiscard]] std::optional<TokenId> eos() const override { return eos_; }
+
+ protected:
+  [[nodiscard]] const std::vector<std::string>& tokens() const { return tokens_; }
+
+ private:
+  std::vector<std::string> tokens_;
+  std::optional<TokenId> eos_;
+};
+
+std::vector<std::string> ascii_table() {
+  std::vector<std::string> tokens;
+  tokens.reserve(kAsciiTokens);
+  for (std::size_t code = 0; code < kAsciiTokens; ++code) {
+    tokens.emplace_back(1, static_cast<char>(code));
+  }
+  return tokens;
 }
 
-class AsciiTokenizer final : public Tokenizer {
+class AsciiTokenizer final : public TableTokenizer {
  public:
-  explicit AsciiTokenizer(std::optional<TokenId> eos) : eos_(eos) {
-    tokens_.reserve(kAsciiTokens);
-    for (std::size_t code = 0; code < kAsciiTokens; ++code) {
-      tokens_.emplace_back(1, static_cast<char>(code));
-    }
-  }
-
-  [[nodiscard]] std::size_t vocab_size() const override { return kAsciiTokens; }
+  explicit AsciiTokenizer(std::optional<TokenId> eos) : TableTokenizer(ascii_table(), eos) {}
 
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const override {
     std::vector<TokenId> tokens;
@@ -44,24 +63,11 @@ class AsciiTokenizer final : public Tokenizer {
     }
     return tokens;
   }
-
-  [[nodiscard]] std::string_view bytes(TokenId token) const override {
-    return bytes_in(tokens_, token);
-  }
-  [[nodiscard]] std::optional<TokenId> bos() const override { return std::nullopt; }
-  [[nodiscard]] std::optional<TokenId> eos() const override { return eos_; }
-
- private:
-  std::vector<std::string> tokens_;
-  std::optional<TokenId> eos_;
 };
 
-class ListTokenizer final : public Tokenizer {
+class ListTokenizer final : public TableTokenizer {
  public:
-  ListTokenizer(std::vector<std::string> tokens, std::optional<TokenId> eos)
-      : tokens_(std::move(tokens)), eos_(eos) {}
-
-  [[nodiscard]] std::size_t vocab_size() const override { return tokens_.size(); }
+  using TableTokenizer::TableTokenizer;
 
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const override {
     std::vector<TokenId> ids;
@@ -69,8 +75,8 @@ class ListTokenizer final : public Tokenizer {
     while (at < text.size()) {
       std::size_t best_length = 0;
       TokenId best = 0;
-      for (std::size_t id = 0; id < tokens_.size(); ++id) {
-        const std::string& token = tokens_[id];
+      for (std::size_t id = 0; id < tokens().size(); ++id) {
+        const std::string& token = tokens()[id];
         if (token.size() > best_length && text.substr(at).starts_with(token)) {
           best_length = token.size();
           best = static_cast<TokenId>(id);
@@ -84,16 +90,6 @@ class ListTokenizer final : public Tokenizer {
     }
     return ids;
   }
-
-  [[nodiscard]] std::string_view bytes(TokenId token) const override {
-    return bytes_in(tokens_, token);
-  }
-  [[nodiscard]] std::optional<TokenId> bos() const override { return std::nullopt; }
-  [[nodiscard]] std::optional<TokenId> eos() const override { return eos_; }
-
- private:
-  std::vector<std::string> tokens_;
-  std::optional<TokenId> eos_;
 };
 
 }  // namespace

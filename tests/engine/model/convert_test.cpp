@@ -8,7 +8,7 @@
 #include <sstream>
 #include <sys/resource.h>
 
-#include "engine/document/directory_names.h"
+#include "engine/arch/directory_names.h"
 #include "engine/document/random_source.h"
 #include "engine/document/spelw.h"
 #include "engine/files/safetensors.h"

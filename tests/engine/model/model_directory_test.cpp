@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "engine/document/directory_names.h"
+#include "engine/arch/directory_names.h"
 #include "engine/document/random_source.h"
 #include "engine/document/spelw.h"
 #include "engine/files/safetensors.h"
