@@ -6,8 +6,8 @@
 
 #include "config/base/error.h"
 #include "engine/arch/architecture.h"
-#include "engine/arch/spel_hybrid_json.h"
 #include "engine/arch/directory_names.h"
+#include "engine/arch/spel_hybrid_json.h"
 #include "engine/files/mapped_file.h"
 #include "engine/speculate/model_drafter.h"
 

@@ -33,8 +33,8 @@ class TensorTaker {
 /// [rows] of a vector, else [rows, cols].
 [[nodiscard]] std::vector<std::uint64_t> shape_of(const TensorSpec& tensor);
 
-/// Requires `file` to hold exactly the tensors of `layout` that are not the draft's, in F32 or BF16.
-/// Throws as take() and refuse_others().
+/// Requires `file` to hold exactly the tensors of `layout` that are not the draft's, in F32 or
+/// BF16. Throws as take() and refuse_others().
 void check_target(const TensorLayout& layout, const SafetensorsView& file);
 
 }  // namespace spel::engine

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "config/base/error.h"
-#include "engine/arch/spel_hybrid_json.h"
 #include "engine/arch/directory_names.h"
+#include "engine/arch/spel_hybrid_json.h"
 #include "engine/files/safetensors.h"
 #include "engine/files/sha256.h"
 #include "engine/files/sha256_sums.h"

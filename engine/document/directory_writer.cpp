@@ -1,5 +1,5 @@
-#include "engine/document/directory_files.h"
 #include "engine/arch/directory_names.h"
+#include "engine/document/directory_files.h"
 #include "engine/document/golden.h"
 #include "engine/document/model_directory.h"
 #include "engine/files/output_file.h"

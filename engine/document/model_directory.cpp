@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "config/base/error.h"
+#include "engine/arch/directory_names.h"
 #include "engine/arch/spel_hybrid_json.h"
 #include "engine/arch/tensor_taker.h"
-#include "engine/arch/directory_names.h"
 #include "engine/document/golden.h"
 #include "engine/files/mapped_file.h"
 #include "engine/files/safetensors.h"

@@ -9,9 +9,9 @@
 
 #include "config/base/checked.h"
 #include "config/base/error.h"
+#include "engine/arch/directory_names.h"
 #include "engine/arch/spel_hybrid_json.h"
 #include "engine/document/directory_files.h"
-#include "engine/arch/directory_names.h"
 #include "engine/document/golden.h"
 #include "engine/document/spelw_header.h"
 #include "engine/files/mapped_file.h"

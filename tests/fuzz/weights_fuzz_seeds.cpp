@@ -6,8 +6,8 @@
 #include <iterator>
 #include <string>
 
-#include "engine/document/convert.h"
 #include "engine/arch/directory_names.h"
+#include "engine/document/convert.h"
 #include "engine/document/load_model.h"
 #include "engine/document/random_source.h"
 #include "tests/fuzz/weights_fuzz_kind.h"

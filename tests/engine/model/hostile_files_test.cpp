@@ -7,8 +7,8 @@
 #include <sstream>
 #include <sys/resource.h>
 
-#include "engine/document/convert.h"
 #include "engine/arch/directory_names.h"
+#include "engine/document/convert.h"
 #include "engine/document/model_directory.h"
 #include "engine/document/random_source.h"
 #include "engine/document/spelw.h"
