@@ -128,7 +128,22 @@ def _streams(context: Context, first: int, second: int | None) -> tuple[float, i
         return asyncio.run(_over_streams(process, port, first, second))
 
 
+@contextlib.contextmanager
+def _hangups_heeded() -> Iterator[None]:
+    """The server lets SIGHUP be where it starts with it ignored, as nohup and some shells do."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def run(context: Context) -> list[Figure]:
+    with _hangups_heeded():
+        return _measure(context)
+
+
+def _measure(context: Context) -> list[Figure]:
     once: dict[str, list[float]] = {"stuck": [], "loading": [], "streams": []}
     twice: dict[str, list[float]] = {"stuck": [], "loading": [], "streams": []}
     bad_statuses = sockets_left = 0
