@@ -72,17 +72,26 @@ struct FunctionTable {
   void (*l2_normalize)(float* x, std::size_t heads, std::size_t head_dim, float eps);
   void (*rope)(float* x, std::size_t heads, std::size_t head_dim, const float* cos,
                const float* sin);
+  void (*rope_halves)(float* x, std::size_t heads, std::size_t head_stride, std::size_t rotary_dim,
+                      const float* cos, const float* sin);
   void (*short_conv)(const float* const* rows, const float* w, std::size_t taps, std::size_t n,
                      float* y);
   void (*silu)(const float* x, std::size_t n, float* y);
   void (*silu_mul)(const float* gate, const float* up, std::size_t n, float* y);
   void (*add)(float* x, const float* y, std::size_t n);
   void (*sigmoid)(const float* x, std::size_t n, float* y);
+  void (*sigmoid_mul)(const float* gate, const float* x, std::size_t n, float* y);
   float (*exp_sum)(const float* x, std::size_t n, float* p, float* max);
   std::size_t (*argmax)(const float* x, std::size_t n);
   void (*delta_rule)(const DeltaRule& rule, const DeltaTokens& tokens);
   void (*store_key)(float* keys, std::size_t position, std::size_t head_dim, const float* k);
   void (*attend)(const AttentionHead& head, const float* q, float* scratch, float* out);
+  void (*delta_gates)(const float* a, const float* b, const float* rate, const float* step_bias,
+                      std::size_t heads, float write_scale, float* decay, float* write);
+  void (*attend_block)(const AttentionBlock& block, const float* q, std::size_t q_stride,
+                       std::size_t queries, float* parts, std::size_t part_stride);
+  void (*merge_attention)(const float* parts, std::size_t part_stride, std::size_t blocks,
+                          std::size_t head_dim, float* out);
 
   void (*bf16_dots)(const std::uint16_t* panel, const float* queries, std::size_t count,
                     std::size_t dim, float* out);

@@ -30,6 +30,10 @@ void Kernels::rope(float* x, std::size_t heads, std::size_t head_dim, const floa
                    const float* sin) const {
   table_.rope(x, heads, head_dim, cos, sin);
 }
+void Kernels::rope_halves(float* x, std::size_t heads, std::size_t head_stride,
+                          std::size_t rotary_dim, const float* cos, const float* sin) const {
+  table_.rope_halves(x, heads, head_stride, rotary_dim, cos, sin);
+}
 void Kernels::short_conv(const float* const* rows, const float* w, std::size_t taps, std::size_t n,
                          float* y) const {
   table_.short_conv(rows, w, taps, n, y);
@@ -40,6 +44,9 @@ void Kernels::silu_mul(const float* gate, const float* up, std::size_t n, float*
 }
 void Kernels::add(float* x, const float* y, std::size_t n) const { table_.add(x, y, n); }
 void Kernels::sigmoid(const float* x, std::size_t n, float* y) const { table_.sigmoid(x, n, y); }
+void Kernels::sigmoid_mul(const float* gate, const float* x, std::size_t n, float* y) const {
+  table_.sigmoid_mul(gate, x, n, y);
+}
 float Kernels::exp_sum(const float* x, std::size_t n, float* p, float* max) const {
   return table_.exp_sum(x, n, p, max);
 }
@@ -47,6 +54,18 @@ std::size_t Kernels::argmax(const float* x, std::size_t n) const { return table_
 
 void Kernels::delta_rule(const DeltaRule& rule, const DeltaTokens& tokens) const {
   table_.delta_rule(rule, tokens);
+}
+void Kernels::delta_gates(const float* a, const float* b, const float* rate, const float* step_bias,
+                          std::size_t heads, float write_scale, float* decay, float* write) const {
+  table_.delta_gates(a, b, rate, step_bias, heads, write_scale, decay, write);
+}
+void Kernels::attend_block(const AttentionBlock& block, const float* q, std::size_t q_stride,
+                           std::size_t queries, float* parts, std::size_t part_stride) const {
+  table_.attend_block(block, q, q_stride, queries, parts, part_stride);
+}
+void Kernels::merge_attention(const float* parts, std::size_t part_stride, std::size_t blocks,
+                              std::size_t head_dim, float* out) const {
+  table_.merge_attention(parts, part_stride, blocks, head_dim, out);
 }
 void Kernels::store_key(float* keys, std::size_t position, std::size_t head_dim,
                         const float* k) const {

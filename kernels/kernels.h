@@ -61,6 +61,10 @@ class Kernels {
   /// Interleaved pairs: (x0, x1) -> (x0 c - x1 s, x1 c + x0 s). cos, sin are [head_dim/2].
   void rope(float* x, std::size_t heads, std::size_t head_dim, const float* cos,
             const float* sin) const;
+  /// Pairs (x[i], x[i + rotary_dim/2]) of the first rotary_dim values of each head turn as above;
+  /// the others stay. Heads lie head_stride apart; cos, sin are [rotary_dim/2].
+  void rope_halves(float* x, std::size_t heads, std::size_t head_stride, std::size_t rotary_dim,
+                   const float* cos, const float* sin) const;
   /// y[i] = sum over taps, oldest first, of rows[t][i] * w[t][i]; `rows` has `taps` pointers.
   void short_conv(const float* const* rows, const float* w, std::size_t taps, std::size_t n,
                   float* y) const;
@@ -72,6 +76,8 @@ class Kernels {
   void add(float* x, const float* y, std::size_t n) const;
   /// y = sigmoid(x).
   void sigmoid(const float* x, std::size_t n, float* y) const;
+  /// y = sigmoid(gate) * x.
+  void sigmoid_mul(const float* gate, const float* x, std::size_t n, float* y) const;
   /// p = exp(x - max(x)); returns the sum of p (16 virtual lanes), max in *max.
   float exp_sum(const float* x, std::size_t n, float* p, float* max) const;
   /// Index of the largest value, the lowest on a tie; NaN never wins. 0 if all are NaN.
@@ -81,10 +87,22 @@ class Kernels {
 
   /// The delta rule of one head over tokens.count >= 1 tokens. tokens.to has a place for the last.
   void delta_rule(const DeltaRule& rule, const DeltaTokens& tokens) const;
+  /// Of one token, per head: decay = exp(-rate * softplus(a + step_bias)), rate >= 0;
+  /// write = write_scale * sigmoid(b).
+  void delta_gates(const float* a, const float* b, const float* rate, const float* step_bias,
+                   std::size_t heads, float write_scale, float* decay, float* write) const;
   /// Writes one key vector into its panel: keys as in AttentionHead.
   void store_key(float* keys, std::size_t position, std::size_t head_dim, const float* k) const;
   /// out [head_dim] = softmax(scale * q K^T) V. `scratch` holds positions rounded up to 16 floats.
   void attend(const AttentionHead& head, const float* q, float* scratch, float* out) const;
+  /// A block's part for each of `queries` heads, q_stride apart, of one token: at
+  /// parts + i * part_stride the sum of numerators * values [head_dim], the sum of the numerators
+  /// exp(logit - max), and max.
+  void attend_block(const AttentionBlock& block, const float* q, std::size_t q_stride,
+                    std::size_t queries, float* parts, std::size_t part_stride) const;
+  /// out [head_dim] = what one query attends to over `blocks` >= 1 parts, part_stride apart.
+  void merge_attention(const float* parts, std::size_t part_stride, std::size_t blocks,
+                       std::size_t head_dim, float* out) const;
 
   // --- Choosing and searching notes --------------------------------------------------------------
   // A bf16 panel is [dim][kLanes]: kLanes vectors side by side.

@@ -21,8 +21,6 @@ struct QuantizedRows {
 struct DeltaRule {
   std::size_t head_dim_k;  ///< Columns of the state.
   std::size_t head_dim_v;  ///< Rows of the state.
-  float decay;             ///< a, in (0, 1)
-  float write;             ///< beta, in (0, 1)
   float read_scale;        ///< Multiplies the output: 1/sqrt(head_dim).
   bool decay_before_read;  ///< false: v - S k (the document's); true: v - (a S) k (Qwen's).
 };
@@ -35,7 +33,10 @@ struct DeltaTokens {
   const float* k;
   const float* v;
   std::size_t stride;
-  float* out;  ///< [count][out_stride], head_dim_v values each.
+  const float* decay;       ///< a of token t at decay[t * gate_stride], in [0, 1].
+  const float* write;       ///< beta alike, in [0, 2].
+  std::size_t gate_stride;  ///< 0: of every token the same.
+  float* out;               ///< [count][out_stride], head_dim_v values each.
   std::size_t out_stride;
   const float* from;  ///< State before the first token, [head_dim_v][head_dim_k].
   float* const* to;   ///< [count] The state after token t goes to to[t] + to_offset, if to[t] is
@@ -50,6 +51,18 @@ struct AttentionHead {
   const float* keys;      ///< [ceil(positions/16)][head_dim][16]: panels of 16 positions.
   const float* values;    ///< [positions][head_dim]
   std::size_t positions;  ///< Positions attended to, >= 1.
+  std::size_t head_dim;
+  float logit_scale;
+};
+
+/// Positions whose numerators are summed before they are merged with others'.
+inline constexpr std::size_t kAttentionBlock = 256;
+
+/// Some of the positions that a key-value head attends to, for all query heads that read it.
+struct AttentionBlock {
+  const float* keys;      ///< [ceil(positions/16)][head_dim][16], as in AttentionHead.
+  const float* values;    ///< [positions][head_dim]
+  std::size_t positions;  ///< 1 … kAttentionBlock.
   std::size_t head_dim;
   float logit_scale;
 };

@@ -29,7 +29,9 @@ void register_row(const std::string& name, Use use) {
 
 void delta(benchmark::State& state, const Kernels& kernels) {
   const auto dim = static_cast<std::size_t>(state.range(0));
-  const DeltaRule rule{dim, dim, 0.9F, 0.5F, 0.125F, false};
+  const DeltaRule rule{dim, dim, 0.125F, false};
+  const float decay = 0.9F;
+  const float write = 0.5F;
   const auto q = bench_values(dim), k = bench_values(dim), v = bench_values(dim);
   const auto from = bench_values(dim * dim);
   std::vector<float> state_after(dim * dim), out(dim), work(16 * dim);
@@ -39,6 +41,9 @@ void delta(benchmark::State& state, const Kernels& kernels) {
                            .k = k.data(),
                            .v = v.data(),
                            .stride = dim,
+                           .decay = &decay,
+                           .write = &write,
+                           .gate_stride = 0,
                            .out = out.data(),
                            .out_stride = dim,
                            .from = from.data(),

@@ -33,6 +33,24 @@ inline F16 exp_lanes(F16 x) {
 
 inline F16 one_plus_exp_minus(F16 x) { return add(splat(1.0F), exp_lanes(sub(splat(0.0F), x))); }
 inline F16 sigmoid_lanes(F16 x) { return div(splat(1.0F), one_plus_exp_minus(x)); }
+
+/// log(1 + exp(x)) as max(x, 0) + log(1 + y), y = exp(-|x|) in (0, 1]: with s = y / (2 + y) the
+/// logarithm is 2 (s + s^3/3 + s^5/5 + …), whose next term after s^15 is below 2^-28 of it.
+inline F16 softplus_lanes(F16 x) {
+  const F16 y = exp_lanes(sub(splat(0.0F), abs(x)));
+  const F16 s = div(y, add(splat(2.0F), y));
+  const F16 z = mul(s, s);
+  F16 p = splat(1.0F / 15.0F);
+  p = fma(p, z, splat(1.0F / 13.0F));
+  p = fma(p, z, splat(1.0F / 11.0F));
+  p = fma(p, z, splat(1.0F / 9.0F));
+  p = fma(p, z, splat(1.0F / 7.0F));
+  p = fma(p, z, splat(1.0F / 5.0F));
+  p = fma(p, z, splat(1.0F / 3.0F));
+  p = fma(p, z, splat(1.0F));
+  return fma(add(s, s), p, max(x, splat(0.0F)));
+}
+
 inline F16 silu_lanes(F16 x) { return div(x, one_plus_exp_minus(x)); }
 
 }  // namespace

@@ -12,9 +12,9 @@ enum class Keep { kNot, kStore, kStream };
 /// One token's update of rows [0, rows <= 16) of the state: reads `from`; writes `next` if kCarry,
 /// and `kept` as kKeep says. kVectors: dk / 16 if known, and rows is 16; else 0.
 template <int kVectors, bool kCarry, Keep kKeep>
-inline void delta_block(const DeltaRule& rule, const float* from, float* next, float* kept,
-                        const float* q, const float* k, const float* v, float* out,
-                        std::size_t rows) {
+inline void delta_block(const DeltaRule& rule, float decay, float write, const float* from,
+                        float* next, float* kept, const float* q, const float* k, const float* v,
+                        float* out, std::size_t rows) {
   constexpr bool kWhole = kVectors > 0;
   const std::size_t dk = kWhole ? 16 * kVectors : rule.head_dim_k;
   if (kWhole) {
@@ -30,7 +30,7 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* next, f
       store_partial(p + j, dk - j, lanes);
     }
   };
-  const F16 decay = splat(rule.decay);
+  const F16 decays = splat(decay);
   F16 acc[16];
   for (std::size_t i = 0; i < 16; ++i) {
     acc[i] = splat(0.0F);
@@ -42,7 +42,7 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* next, f
     for (std::size_t j = 0; j < dk; j += 16) {
       F16 lanes = load_row(s, j);
       if (rule.decay_before_read) {
-        lanes = mul(decay, lanes);
+        lanes = mul(decays, lanes);
       }
       read = fma(lanes, load_row(k, j), read);
     }
@@ -50,14 +50,14 @@ inline void delta_block(const DeltaRule& rule, const float* from, float* next, f
   }
   float update[16];
   const F16 wanted = rows == 16 ? load(v) : load_partial(v, rows);
-  store(update, mul(splat(rule.write), sub(wanted, sum_lanes_of_16(acc))));
+  store(update, mul(splat(write), sub(wanted, sum_lanes_of_16(acc))));
   for (std::size_t i = 0; i < rows; ++i) {
     const std::size_t at = i * dk;
     const F16 u = splat(update[i]);
     F16 read = splat(0.0F);
 #pragma GCC unroll 8
     for (std::size_t j = 0; j < dk; j += 16) {
-      const F16 state = fma(u, load_row(k, j), mul(decay, load_row(from + at, j)));
+      const F16 state = fma(u, load_row(k, j), mul(decays, load_row(from + at, j)));
       if constexpr (kCarry) {
         store_row(next + at, j, state);
       }
@@ -88,7 +88,8 @@ inline void delta_rows(const DeltaRule& rule, const DeltaTokens& tokens, std::si
     const std::size_t at = t * tokens.stride;
     float* kept = tokens.to[t] == nullptr ? nullptr : tokens.to[t] + tokens.to_offset + offset;
     const auto run = [&](auto block) {
-      block(rule, from, tokens.work, kept, tokens.q + at, tokens.k + at, tokens.v + at + first,
+      block(rule, tokens.decay[t * tokens.gate_stride], tokens.write[t * tokens.gate_stride], from,
+            tokens.work, kept, tokens.q + at, tokens.k + at, tokens.v + at + first,
             tokens.out + t * tokens.out_stride + first, rows);
     };
     const bool carry = t + 1 < tokens.count;

@@ -65,6 +65,22 @@ inline void rope(float* x, std::size_t heads, std::size_t head_dim, const float*
   }
 }
 
+inline void rope_halves(float* x, std::size_t heads, std::size_t head_stride,
+                        std::size_t rotary_dim, const float* cos, const float* sin) {
+  const std::size_t half = rotary_dim / 2;
+  for (std::size_t h = 0; h < heads; ++h, x += head_stride) {
+    for (std::size_t i = 0; i < half; i += 16) {
+      const std::size_t lanes = half - i < 16 ? half - i : 16;
+      const F16 x0 = load_lanes(x + i, lanes);
+      const F16 x1 = load_lanes(x + half + i, lanes);
+      const F16 c = load_lanes(cos + i, lanes);
+      const F16 s = load_lanes(sin + i, lanes);
+      store_lanes(x + i, lanes, fma(x0, c, sub(splat(0.0F), mul(x1, s))));
+      store_lanes(x + half + i, lanes, fma(x1, c, mul(x0, s)));
+    }
+  }
+}
+
 inline void short_conv(const float* const* rows, const float* w, std::size_t taps, std::size_t n,
                        float* y) {
   for (std::size_t i = 0; i < n; i += 16) {
@@ -87,6 +103,21 @@ inline void add_rows(float* x, const float* y, std::size_t n) {
 }
 inline void sigmoid(const float* x, std::size_t n, float* y) {
   map_row(x, n, y, [](std::size_t, F16 v) { return sigmoid_lanes(v); });
+}
+
+inline void sigmoid_mul(const float* gate, const float* x, std::size_t n, float* y) {
+  map_row(gate, n, y,
+          [&](std::size_t i, F16 v) { return mul(sigmoid_lanes(v), load_at(x, i, n)); });
+}
+
+inline void delta_gates(const float* a, const float* b, const float* rate, const float* step_bias,
+                        std::size_t heads, float write_scale, float* decay, float* write) {
+  map_row(a, heads, decay, [&](std::size_t i, F16 v) {
+    const F16 step = softplus_lanes(add(v, load_at(step_bias, i, heads)));
+    return exp_lanes(sub(splat(0.0F), mul(load_at(rate, i, heads), step)));
+  });
+  map_row(b, heads, write,
+          [&](std::size_t, F16 v) { return mul(splat(write_scale), sigmoid_lanes(v)); });
 }
 
 /// The largest element, NaN ignored; -inf for none.

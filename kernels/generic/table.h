@@ -1,6 +1,7 @@
 // The table of the including file, built from its own copies of the generic bodies.
 #pragma once
 
+#include "kernels/generic/attention_blocks.h"
 #include "kernels/generic/dense.h"
 #include "kernels/generic/low_bit.h"
 #include "kernels/generic/mixers.h"
@@ -26,16 +27,21 @@ constexpr FunctionTable make_table() {
           .rms_norm = rms_norm,
           .l2_normalize = l2_normalize,
           .rope = rope,
+          .rope_halves = rope_halves,
           .short_conv = short_conv,
           .silu = silu,
           .silu_mul = silu_mul,
           .add = add_rows,
           .sigmoid = sigmoid,
+          .sigmoid_mul = sigmoid_mul,
           .exp_sum = exp_sum,
           .argmax = argmax,
           .delta_rule = delta_rule,
           .store_key = store_key,
           .attend = attend,
+          .delta_gates = delta_gates,
+          .attend_block = attend_block,
+          .merge_attention = merge_attention,
           .bf16_dots = bf16_dots,
           .bf16_alignment = bf16_alignment,
           .coarse_alignments = coarse_alignments,

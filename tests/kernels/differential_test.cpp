@@ -398,8 +398,6 @@ void delta_rule(const FunctionTable& table, Draw& draw, Output& out) {
   const auto dim = [&] { return draw.coin() ? 64 * draw.size(1, 2) : draw.length(1, 70); };
   const DeltaRule rule{.head_dim_k = dim(),
                        .head_dim_v = dim(),
-                       .decay = draw.value(),
-                       .write = draw.value(),
                        .read_scale = draw.value(),
                        .decay_before_read = draw.coin()};
   const std::size_t count = draw.size(1, 4);
@@ -408,6 +406,8 @@ void delta_rule(const FunctionTable& table, Draw& draw, Output& out) {
   auto q = draw.values(count * stride);
   auto k = draw.values(count * stride);
   auto v = draw.values(count * stride);
+  auto decay = draw.values(count * 3);
+  auto write = draw.values(count * 3);
   auto from = draw.values(state_size);
   Written to_from(draw, from);
   Written y(draw, count * stride);
@@ -430,6 +430,9 @@ void delta_rule(const FunctionTable& table, Draw& draw, Output& out) {
                           .k = k.data(),
                           .v = v.data(),
                           .stride = stride,
+                          .decay = decay.data(),
+                          .write = write.data(),
+                          .gate_stride = draw.coin() ? 0U : 3U,
                           .out = y.data(),
                           .out_stride = stride,
                           .from = to_from.data(),
@@ -465,6 +468,64 @@ void attend(const FunctionTable& table, Draw& draw, Output& out) {
   Written y(draw, dim);
   table.attend({keys.data(), values.data(), positions, dim, draw.value()}, q.data(), scratch.data(),
                y.data());
+  y.add_to(out);
+}
+
+void rope_halves(const FunctionTable& table, Draw& draw, Output& out) {
+  const std::size_t half = draw.length(1, 70);
+  const std::size_t heads = draw.size(1, 4);
+  const std::size_t stride = 2 * half + draw.size(0, 40);
+  auto from = draw.values(heads * stride);
+  auto cos = draw.values(half);
+  auto sin = draw.values(half);
+  Written x(draw, from);
+  table.rope_halves(x.data(), heads, stride, 2 * half, cos.data(), sin.data());
+  x.add_to(out);
+}
+
+void sigmoid_mul(const FunctionTable& table, Draw& draw, Output& out) {
+  auto gate = draw.values(draw.length(1, 200));
+  auto x = draw.values(gate.size());
+  Written y(draw, gate.size());
+  table.sigmoid_mul(gate.data(), x.data(), gate.size(), y.data());
+  y.add_to(out);
+}
+
+void delta_gates(const FunctionTable& table, Draw& draw, Output& out) {
+  auto a = draw.values(draw.length(1, 70));
+  auto b = draw.values(a.size());
+  auto rate = draw.values(a.size());
+  auto bias = draw.values(a.size());
+  Written decay(draw, a.size());
+  Written write(draw, a.size());
+  table.delta_gates(a.data(), b.data(), rate.data(), bias.data(), a.size(), draw.value(),
+                    decay.data(), write.data());
+  decay.add_to(out);
+  write.add_to(out);
+}
+
+void attend_block(const FunctionTable& table, Draw& draw, Output& out) {
+  const std::size_t dim = draw.length(1, 130);
+  const std::size_t positions = draw.length(1, kAttentionBlock);
+  const std::size_t queries = draw.size(1, 9);
+  const std::size_t q_stride = dim + draw.size(0, 3);
+  const std::size_t part_stride = dim + 2 + draw.size(0, 3);
+  auto keys = draw.values((positions + kLanes - 1) / kLanes * kLanes * dim);
+  auto values = draw.values(positions * dim);
+  auto q = draw.values(queries * q_stride);
+  Written parts(draw, queries * part_stride);
+  table.attend_block({keys.data(), values.data(), positions, dim, draw.value()}, q.data(), q_stride,
+                     queries, parts.data(), part_stride);
+  parts.add_to(out);
+}
+
+void merge_attention(const FunctionTable& table, Draw& draw, Output& out) {
+  const std::size_t dim = draw.length(1, 130);
+  const std::size_t blocks = draw.size(1, 6);
+  const std::size_t stride = dim + 2 + draw.size(0, 3);
+  auto parts = draw.values(blocks * stride);
+  Written y(draw, dim);
+  table.merge_attention(parts.data(), stride, blocks, dim, y.data());
   y.add_to(out);
 }
 
@@ -552,16 +613,21 @@ constexpr Case kCases[] = {SPEL_CASE(pack_rows),
                            SPEL_CASE(rms_norm),
                            SPEL_CASE(l2_normalize),
                            SPEL_CASE(rope),
+                           SPEL_CASE(rope_halves),
                            SPEL_CASE(short_conv),
                            SPEL_CASE(silu),
                            SPEL_CASE(silu_mul),
                            SPEL_CASE(add),
                            SPEL_CASE(sigmoid),
+                           SPEL_CASE(sigmoid_mul),
                            SPEL_CASE(exp_sum),
                            SPEL_CASE(argmax),
                            SPEL_CASE(delta_rule),
                            SPEL_CASE(store_key),
                            SPEL_CASE(attend),
+                           SPEL_CASE(delta_gates),
+                           SPEL_CASE(attend_block),
+                           SPEL_CASE(merge_attention),
                            SPEL_CASE(bf16_dots),
                            SPEL_CASE(bf16_alignment),
                            SPEL_CASE(coarse_alignments),

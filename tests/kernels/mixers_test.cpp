@@ -10,13 +10,13 @@ struct Heads {
   std::size_t dk;
   std::size_t dv;
 };
+constexpr float kDecay = 0.93F;
+constexpr float kWrite = 0.4F;
 constexpr Heads kHeads[] = {{1, 1}, {15, 17}, {16, 16}, {33, 5}, {64, 64}, {65, 31}, {128, 128}};
 
 DeltaRule rule_for(Heads shape, bool decay_before_read) {
   return {.head_dim_k = shape.dk,
           .head_dim_v = shape.dv,
-          .decay = 0.93F,
-          .write = 0.4F,
           .read_scale = 0.125F,
           .decay_before_read = decay_before_read};
 }
@@ -61,6 +61,9 @@ DeltaResult run_delta(const Kernels& kernels, const DeltaRule& rule, const Delta
                             .k = in.k.data(),
                             .v = in.v.data(),
                             .stride = in.shape.dk,
+                            .decay = &kDecay,
+                            .write = &kWrite,
+                            .gate_stride = 0,
                             .out = out.data(),
                             .out_stride = in.shape.dv,
                             .from = in.state.data(),
@@ -84,6 +87,9 @@ DeltaResult run_token_by_token(const Kernels& kernels, const DeltaRule& rule,
                               .k = in.k.data() + t * in.shape.dk,
                               .v = in.v.data() + t * in.shape.dk,
                               .stride = 0,
+                              .decay = &kDecay,
+                              .write = &kWrite,
+                              .gate_stride = 0,
                               .out = out.data(),
                               .out_stride = 0,
                               .from = in_place,

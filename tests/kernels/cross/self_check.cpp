@@ -161,7 +161,9 @@ void check_mixers(const Kernels& kernels, Hash& hash) {
   Inputs inputs;
   for (const std::size_t dim : {8U, 17U, 64U, 128U}) {
     for (const bool before : {false, true}) {
-      const DeltaRule rule{dim, dim, 0.9375F, 0.5F, 0.125F, before};
+      const DeltaRule rule{dim, dim, 0.125F, before};
+      const float decay = 0.9375F;
+      const float write = 0.5F;
       auto state = inputs.floats(dim * dim);
       std::vector<float> out(dim), work(16 * dim);
       float* const to = state.data();
@@ -172,6 +174,9 @@ void check_mixers(const Kernels& kernels, Hash& hash) {
                                   .k = k.data(),
                                   .v = v.data(),
                                   .stride = dim,
+                                  .decay = &decay,
+                                  .write = &write,
+                                  .gate_stride = 0,
                                   .out = out.data(),
                                   .out_stride = dim,
                                   .from = to,
@@ -194,7 +199,24 @@ void check_mixers(const Kernels& kernels, Hash& hash) {
       kernels.attend({keys.data(), values.data(), positions, dim, 0.25F}, q.data(), scratch.data(),
                      out.data());
       hash.add(out);
+      constexpr std::size_t kQueries = 3;
+      const auto queries = inputs.floats(kQueries * dim);
+      std::vector<float> parts(kQueries * (dim + 2));
+      kernels.attend_block({keys.data(), values.data(), positions, dim, 0.25F}, queries.data(), dim,
+                           kQueries, parts.data(), dim + 2);
+      kernels.merge_attention(parts.data(), dim + 2, kQueries, dim, out.data());
+      hash.add(out);
     }
+    auto gates = inputs.floats(dim), decay = inputs.floats(dim);
+    const auto bias = inputs.floats(dim), write = inputs.floats(dim);
+    kernels.delta_gates(gates.data(), write.data(), bias.data(), bias.data(), dim, 2.0F,
+                        decay.data(), gates.data());
+    hash.add(decay);
+    hash.add(gates);
+    kernels.sigmoid_mul(decay.data(), gates.data(), dim, gates.data());
+    hash.add(gates);
+    kernels.rope_halves(gates.data(), 1, dim, dim / 2 * 2, decay.data(), bias.data());
+    hash.add(gates);
   }
 }
 
