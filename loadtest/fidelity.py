@@ -146,12 +146,18 @@ def first_difference(expected: Any, found: Any, place: str = "") -> str:
 
 class Fidelity:
     def __init__(
-        self, session: aiohttp.ClientSession, url: str, seed: int, ways: tuple[Way, ...]
+        self,
+        session: aiohttp.ClientSession,
+        url: str,
+        seed: int,
+        ways: tuple[Way, ...],
+        ids_below: int | None = None,
     ) -> None:
         self._session = session
         self._url = url
         self._seed = seed
         self._ways = ways
+        self._ids_below = ids_below
         self._company = asyncio.Semaphore(_COMPANY)
         self.tally = Tally()
 
@@ -171,7 +177,7 @@ class Fidelity:
 
     async def group(self, numbers: range) -> None:
         """Some requests, first each alone, then all of them in each other's company."""
-        cases = {number: make_case(self._seed, number) for number in numbers}
+        cases = {number: make_case(self._seed, number, self._ids_below) for number in numbers}
         answers: dict[tuple[int, Way], dict[str, Any]] = {}
         for way in (way for way in self._ways if not way.in_company):
             for number, case in cases.items():
@@ -204,7 +210,8 @@ class Fidelity:
                     "way": str(way),
                     "what": what,
                     "reproduce": f"./run fidelity --seed {self._seed} --first {group.start} "
-                    f"--requests {len(group)} --every-way",
+                    f"--requests {len(group)} --every-way"
+                    + ("" if self._ids_below is None else f" --ids-below {self._ids_below}"),
                     "plain": body_for(case, _REFERENCE),
                     "asked": body_for(case, way),
                 }
@@ -238,6 +245,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first request")
+    parser.add_argument(
+        "--ids-below", type=int, metavar="N", help="prompts of token ids below N, not of text"
+    )
     parser.add_argument("--every-way", action="store_true", help="eight ways instead of four")
     parser.add_argument("--json", action="store_true", help="the result as one JSON object")
     parser.add_argument("--out", type=Path, default=Path("build/load"), help="for the server's log")
@@ -250,7 +260,7 @@ async def run_all(url: str, options: argparse.Namespace) -> Tally:
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
         ways = EVERY_WAY if options.every_way else HALF_THE_WAYS
-        fidelity = Fidelity(session, url, options.seed, ways)
+        fidelity = Fidelity(session, url, options.seed, ways, options.ids_below)
         await fidelity.run(options.first, options.requests)
         return fidelity.tally
 

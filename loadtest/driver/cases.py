@@ -16,8 +16,10 @@ _VOCABULARY = 128
 _CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " \n\t"
 
 
-def _prompt(rng: random.Random) -> str | list[int]:
+def _prompt(rng: random.Random, ids_below: int | None) -> str | list[int]:
     length = rng.randint(1, _LONGEST_PROMPT)
+    if ids_below is not None:
+        return [rng.randrange(ids_below) for _ in range(length)]
     kind = rng.choice(("prose", "facts", "characters", "ids"))
     if kind == "prose":
         source = PromptSource(rng.randrange(1 << 30), variety=1, scale=2.0)
@@ -37,7 +39,7 @@ def _stops(rng: random.Random) -> list[str]:
     return rng.sample(stops, rng.randint(1, len(stops)))
 
 
-def _filters(rng: random.Random) -> dict[str, Any]:
+def _filters(rng: random.Random, vocabulary: int) -> dict[str, Any]:
     members: dict[str, Any] = {}
     if rng.random() < 0.2:
         members["top_k"] = rng.choice((1, 2, 5, 40))
@@ -52,16 +54,18 @@ def _filters(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.2:
         members["frequency_penalty"] = rng.choice((-0.5, 0.3, 1.5))
     if rng.random() < 0.1:
-        chosen = rng.sample(range(_VOCABULARY), rng.randint(1, 5))
+        chosen = rng.sample(range(vocabulary), rng.randint(1, 5))
         members["logit_bias"] = {str(token): rng.choice((-100, -3, 2.5)) for token in chosen}
     return members
 
 
-def make_case(seed: int, number: int) -> dict[str, Any]:
-    """The body of request `number`, its speculation included; "stream" is left to the caller."""
+def make_case(seed: int, number: int, ids_below: int | None = None) -> dict[str, Any]:
+    """The body of request `number`, its speculation included; "stream" is left to the caller. With
+    `ids_below` its prompt is token ids below it, for a model that reads no text."""
+    vocabulary = _VOCABULARY if ids_below is None else ids_below
     rng = random.Random(f"fidelity/{seed}/{number}")
     body: dict[str, Any] = {
-        "prompt": _prompt(rng),
+        "prompt": _prompt(rng, ids_below),
         "max_tokens": rng.randint(0, _LONGEST_ANSWER),
         "temperature": rng.choice((0, 0.8, 1.3)),
         "seed": rng.randrange(-(1 << 63), 1 << 63),
@@ -71,12 +75,12 @@ def make_case(seed: int, number: int) -> dict[str, Any]:
             # "off" drafts K tokens in every round; the others change their mind within an answer.
             "governor": rng.choice(("off", "off", "trip", "adaptive")),
         },
-        **_filters(rng),
+        **_filters(rng, vocabulary),
     }
     if rng.random() < 0.5:
         body["stop"] = _stops(rng)
     if rng.random() < 0.1:
-        body["stop_token_ids"] = rng.sample(range(_VOCABULARY), 3)
+        body["stop_token_ids"] = rng.sample(range(vocabulary), 3)
     logprobs = rng.choice((None, 0, 1, 2, 3, 4, 5))
     if logprobs is not None:
         body["logprobs"] = logprobs
