@@ -10,6 +10,7 @@
 #include "engine/arch/spel_hybrid_json.h"
 #include "engine/files/mapped_file.h"
 #include "engine/speculate/model_drafter.h"
+#include "engine/text/id_tokenizer.h"
 
 namespace spel::engine {
 namespace {
@@ -25,12 +26,50 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const ModelConfig& config,
   }
 }
 
+GenerationConfig generation_config_of(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::path file = path / kGenerationConfigName;
+  if (!std::filesystem::exists(file, ignored)) {
+    return {};
+  }
+  return read_generation_config(MappedFile(file).text(), file.string());
+}
+
+/// Of the configuration and the generation's, each once.
+std::vector<TokenId> end_tokens_of(const ModelSpec& spec, const std::vector<TokenId>& more,
+                                   const std::filesystem::path& path) {
+  std::vector<TokenId> ends = spec.end_tokens;
+  ends.insert(ends.end(), more.begin(), more.end());
+  for (const TokenId end : ends) {
+    if (end < 0 || static_cast<std::size_t>(end) >= spec.vocab_size) {
+      refuse((path / kGenerationConfigName).string() + ": eos_token_id is " + std::to_string(end) +
+             "; expected ids below vocab_size (" + std::to_string(spec.vocab_size) + ")");
+    }
+  }
+  std::ranges::sort(ends);
+  const auto twice = std::ranges::unique(ends);
+  ends.erase(twice.begin(), twice.end());
+  return ends;
+}
+
 /// A target alone: everything is then decoded plainly.
 LoadedModel load_directory_alone(const std::filesystem::path& path, WeightsDtype dtype) {
   const Architecture& architecture = architecture_of(path, architectures());
-  const MappedFile file(path / kConfigName);
-  const ModelConfig config = parse_config_json(file.text(), (path / kConfigName).string());
-  return {load_directory(path, architecture, dtype), tokenizer_of(config, path), config};
+  LoadedModel loaded;
+  if (architecture.model_type == kSpelHybrid) {
+    const MappedFile file(path / kConfigName);
+    loaded.config = parse_config_json(file.text(), (path / kConfigName).string());
+    loaded.tokenizer = tokenizer_of(*loaded.config, path);
+    loaded.weights = load_directory(path, architecture, dtype);
+    return loaded;
+  }
+  const GenerationConfig generation = generation_config_of(path);
+  loaded.weights = load_directory(path, architecture, dtype);
+  const ModelSpec& spec = loaded.weights->target.spec;
+  loaded.tokenizer = make_id_tokenizer(spec.vocab_size);
+  loaded.end_tokens = end_tokens_of(spec, generation.eos, path);
+  loaded.defaults = generation.defaults;
+  return loaded;
 }
 
 }  // namespace
@@ -66,7 +105,7 @@ LoadedModel load_text_model(const std::filesystem::path& path, WeightsDtype dtyp
   }
   const std::unique_ptr<ModelSource> source = open_model(path);
   auto tokenizer = tokenizer_of(source->config(), path);
-  return {build_weights(*source, dtype), std::move(tokenizer), source->config()};
+  return {build_weights(*source, dtype), std::move(tokenizer), source->config(), {}, {}};
 }
 
 AssembledModel assemble_model(LoadedModel loaded, const RunOptions& options) {
@@ -88,7 +127,9 @@ AssembledModel assemble_model(const std::filesystem::path& path, WeightsDtype dt
 }
 
 std::unique_ptr<Engine> start_engine(const EngineConfig& config, AssembledModel& model) {
-  return std::make_unique<Engine>(config, std::move(model.target),
+  EngineConfig of_model = config;
+  of_model.end_tokens = model.end_tokens;
+  return std::make_unique<Engine>(of_model, std::move(model.target),
                                   make_model_drafter("ternary", std::move(model.draft)),
                                   model.tokenizer);
 }

@@ -4,7 +4,10 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <vector>
 
+#include "engine/arch/generation_config.h"
 #include "engine/arch/spel_hybrid.h"
 #include "engine/document/load_model.h"
 #include "engine/engine.h"
@@ -17,11 +20,14 @@
 
 namespace spel::engine {
 
-/// Weights and tokenizer agree: every id that the model knows is a token, and the other way round.
+/// Weights and tokenizer agree: every token is an id that the model knows.
 struct LoadedModel {
   std::shared_ptr<const ModelWeights> weights;
   std::shared_ptr<const Tokenizer> tokenizer;
-  ModelConfig config;
+  std::optional<ModelConfig> config = {};  ///< Of the document's architecture.
+  std::vector<TokenId> end_tokens =
+      {};                            ///< Those that config.json and generation_config.json name.
+  GenerationDefaults defaults = {};  ///< What requests get where they say nothing.
 };
 
 /// How a model is run: nothing here but numerics changes what it computes.
@@ -50,7 +56,8 @@ struct AssembledModel : LoadedModel {
 [[nodiscard]] std::unique_ptr<ModelSource> open_text_model(const std::filesystem::path& path);
 
 /// Loads a model directory or a SPELW001 file; a directory without draft.safetensors has a target
-/// alone. Throws as load_model(), load_directory() and open_text_model().
+/// alone, and one without a tokenizer is asked with token ids. Throws as load_model(),
+/// load_directory(), read_generation_config() and open_text_model().
 [[nodiscard]] LoadedModel load_text_model(const std::filesystem::path& path, WeightsDtype dtype);
 
 /// Throws as make_target_model() does, and ThreadError.

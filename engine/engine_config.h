@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "config/base/limits.h"
+#include "engine/types.h"
 
 namespace spel::engine {
 
@@ -14,6 +16,7 @@ struct EngineConfig {
   std::size_t k_max = limits::kSpecKMax;
   std::size_t prefix_cache_entries = 4;  ///< Sequence states kept for reuse; 0: none.
   bool calibrate = true;                 ///< Measure what passes cost before the first request.
+  std::vector<TokenId> end_tokens = {};  ///< Beside the tokenizer's own; all below the vocabulary.
 
   /// Token rows of the largest step: what the models' max_batch_rows must hold.
   [[nodiscard]] std::size_t batch_rows() const { return sequences * (k_max + 1) + prefill_chunk; }

@@ -113,16 +113,16 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
       config.numerics == "fast" ? engine::Numerics::kFast : engine::Numerics::kStrict;
   auto model =
       std::make_shared<engine::AssembledModel>(engine::assemble_model(config.model, dtype, run));
-  const engine::ModelConfig& shape = model->config;
   const engine::ModelWeights& weights = *model->weights;
+  const engine::ModelSpec& spec = weights.target.spec;
 
   auto backend = std::make_unique<Backend>();
-  backend->model_id = proto::to_valid_utf8(config.name.empty() ? shape.name : config.name);
+  backend->model_id = proto::to_valid_utf8(config.name.empty() ? spec.name : config.name);
   backend->created = std::chrono::duration_cast<std::chrono::seconds>(
                          std::chrono::system_clock::now().time_since_epoch())
                          .count();
-  backend->parameters = shape.target_parameters();
-  backend->draft_parameters = weights.draft ? shape.draft_parameters() : 0;
+  backend->parameters = spec.parameters();
+  backend->draft_parameters = weights.draft ? model->config.value().draft_parameters() : 0;
   backend->weight_bytes = dense_bytes(weights);
   backend->weights_dtype = held_dtype(weights);
   backend->fingerprint = "spel-" + weights.sha256.substr(0, 12);

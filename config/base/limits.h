@@ -11,9 +11,11 @@ namespace spel::limits {
 inline constexpr std::uint32_t kModelDimMax = 65536;
 inline constexpr std::uint32_t kLayersMax = 1024;
 inline constexpr std::uint32_t kHeadsMax = 1024;
+inline constexpr std::size_t kHeadDimMax = 4096;
 inline constexpr std::uint32_t kVocabMax = 1U << 20;
 inline constexpr std::uint32_t kMaxSeqMax = 1U << 20;
 inline constexpr std::uint32_t kConvTapsMax = 8;
+inline constexpr std::size_t kShardsMax = 4096;  ///< Files of one model.
 
 // Speculation.
 inline constexpr std::size_t kSpecKMax = 16;  ///< Proposals per round; state rings hold K+1.

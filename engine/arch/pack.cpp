@@ -1,6 +1,7 @@
 #include "engine/arch/pack.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "engine/files/tensor_values.h"
@@ -36,6 +37,8 @@ class Packer {
  public:
   virtual ~Packer() = default;
   [[nodiscard]] virtual kernels::Matrix projection(const TensorSpec& tensor) = 0;
+  /// Above one another.
+  [[nodiscard]] virtual kernels::Matrix projection(std::span<const TensorRows> parts) = 0;
   [[nodiscard]] virtual kernels::Matrix mlp(const TensorSpec& tensor) = 0;
   /// `above` over `below`.
   [[nodiscard]] virtual kernels::Matrix mlp(const TensorSpec& above, const TensorSpec& below) = 0;
@@ -47,6 +50,26 @@ class DensePacker final : public Packer {
 
   [[nodiscard]] kernels::Matrix projection(const TensorSpec& tensor) override {
     return mlp(tensor);
+  }
+  [[nodiscard]] kernels::Matrix projection(std::span<const TensorRows> parts) override {
+    const std::size_t cols = parts.front().tensor.cols;
+    std::size_t rows = 0;
+    for (const TensorRows& part : parts) {
+      rows += part.rows();
+    }
+    buffer_.resize(rows * cols);
+    std::span<float> rest(buffer_);
+    for (const TensorRows& part : parts) {
+      if (part.blocks.empty()) {
+        reader_.read(part.tensor, rest.first(part.tensor.values()));
+        rest = rest.subspan(part.tensor.values());
+      }
+      for (const RowBlock& block : part.blocks) {
+        reader_.read_rows(part.tensor, block, rest.first(block.count * cols));
+        rest = rest.subspan(block.count * cols);
+      }
+    }
+    return dense(buffer_, rows, cols, dtype_);
   }
   [[nodiscard]] kernels::Matrix mlp(const TensorSpec& tensor) override {
     buffer_.resize(tensor.values());
@@ -75,6 +98,10 @@ class TernaryPacker final : public Packer {
     const Int8Rows rows = reader_.read_int8(tensor);
     return kernels::Int8Matrix(rows.values, rows.scales, tensor.rows, tensor.cols);
   }
+  /// One tensor, as the document's draft stores it: what is quantised is not put together anew.
+  [[nodiscard]] kernels::Matrix projection(std::span<const TensorRows> parts) override {
+    return projection(parts.front().tensor);
+  }
   [[nodiscard]] kernels::Matrix mlp(const TensorSpec& tensor) override {
     return ternary(reader_.read_ternary(tensor), tensor.cols);
   }
@@ -94,21 +121,43 @@ class TernaryPacker final : public Packer {
   const TensorReader& reader_;
 };
 
-DeltaWeights delta_weights(const LayerTensors& t, const TensorReader& reader, Packer& packer) {
-  DeltaWeights w;
-  w.qkv = packer.projection(t.qkv);
-  w.out = packer.projection(t.out);
-  for (const TensorSpec& tensor : t.recurrent) {
-    std::vector<float> values = reader.read_values(tensor);
-    if (tensor.role == TensorRole::kConv) {
-      w.conv = transposed(values, tensor);
-    } else if (tensor.role == TensorRole::kDecay) {
-      w.decay = through_sigmoid(std::move(values));
-    } else {
-      w.write = through_sigmoid(std::move(values));
-    }
+std::vector<float> small(const std::optional<TensorSpec>& tensor, const TensorReader& reader) {
+  return tensor ? reader.read_values(*tensor) : std::vector<float>();
+}
+
+/// The convolution's tensors above one another, [taps][conv_width].
+std::vector<float> conv_weights(std::span<const TensorSpec> tensors, const TensorReader& reader) {
+  if (tensors.empty()) {
+    return {};
   }
-  return w;
+  std::vector<float> values;
+  TensorSpec whole = tensors.front();
+  whole.rows = 0;
+  for (const TensorSpec& tensor : tensors) {
+    const std::vector<float> more = reader.read_values(tensor);
+    values.insert(values.end(), more.begin(), more.end());
+    whole.rows += tensor.rows;
+  }
+  return transposed(values, whole);
+}
+
+DeltaWeights delta_weights(const LayerTensors& t, const TensorReader& reader, Packer& packer) {
+  return {.in = packer.projection(t.in),
+          .out = packer.projection(t.out),
+          .conv = conv_weights(t.conv, reader),
+          .decay = through_sigmoid(small(t.decay, reader)),
+          .write = through_sigmoid(small(t.write, reader)),
+          .decay_rate = small(t.decay_rate, reader),
+          .step_bias = small(t.step_bias, reader),
+          .norm = small(t.norm, reader)};
+}
+
+AttentionWeights attention_weights(const LayerTensors& t, const TensorReader& reader,
+                                   Packer& packer) {
+  return {.in = packer.projection(t.in),
+          .out = packer.projection(t.out),
+          .q_norm = small(t.q_norm, reader),
+          .k_norm = small(t.k_norm, reader)};
 }
 
 TransformerWeights pack(const ModelSpec& spec, std::span<const LayerTensors> layers,
@@ -121,7 +170,7 @@ TransformerWeights pack(const ModelSpec& spec, std::span<const LayerTensors> lay
     layer.input_norm = reader.read_values(t.input_norm);
     layer.post_norm = reader.read_values(t.post_norm);
     if (is_attention(spec.layers[i].mixer)) {
-      layer.mixer = AttentionWeights{packer.projection(t.qkv), packer.projection(t.out)};
+      layer.mixer = attention_weights(t, reader, packer);
     } else {
       layer.mixer = delta_weights(t, reader, packer);
     }
@@ -139,6 +188,12 @@ std::vector<float> TensorReader::read_values(const TensorSpec& tensor) const {
   return values;
 }
 
+void TensorReader::read_rows(const TensorSpec& tensor, RowBlock block, std::span<float> out) const {
+  const std::vector<float> all = read_values(tensor);
+  const auto rows = std::span(all).subspan(std::size_t{block.begin} * tensor.cols, out.size());
+  std::ranges::copy(rows, out.begin());
+}
+
 Int8Rows TensorReader::read_int8(const TensorSpec& tensor) const {
   return quantize_int8(read_values(tensor), tensor.rows, tensor.cols);
 }
@@ -149,9 +204,13 @@ TernaryRows TensorReader::read_ternary(const TensorSpec& tensor) const {
 
 SharedWeights pack_shared(const TensorLayout& tensors, const TensorReader& reader,
                           WeightsDtype dtype) {
-  const TensorSpec& head = tensors.lm_head;
-  return {reader.read_values(tensors.embedding), reader.read_values(tensors.final_norm),
-          dense(reader.read_values(head), head.rows, head.cols, dtype)};
+  SharedWeights shared;
+  shared.embedding = reader.read_values(tensors.embedding);
+  shared.final_norm = reader.read_values(tensors.final_norm);
+  const TensorSpec& head = tensors.lm_head ? *tensors.lm_head : tensors.embedding;
+  shared.lm_head = tensors.lm_head ? dense(reader.read_values(head), head.rows, head.cols, dtype)
+                                   : dense(shared.embedding, head.rows, head.cols, dtype);
+  return shared;
 }
 
 TransformerWeights pack_dense(const ModelSpec& spec, std::span<const LayerTensors> layers,

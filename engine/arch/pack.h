@@ -20,6 +20,8 @@ class TensorReader {
   /// that quantise to what read_int8() or read_ternary() return.
   virtual void read(const TensorSpec& tensor, std::span<float> out) const = 0;
   [[nodiscard]] std::vector<float> read_values(const TensorSpec& tensor) const;
+  /// Some rows of it. This default reads all of them.
+  virtual void read_rows(const TensorSpec& tensor, RowBlock block, std::span<float> out) const;
 
   /// A draft projection. This default quantises read().
   [[nodiscard]] virtual Int8Rows read_int8(const TensorSpec& tensor) const;

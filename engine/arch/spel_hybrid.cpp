@@ -44,20 +44,29 @@ void require_token(const char* field, std::int32_t value, std::uint32_t vocab) {
 
 LayerSpec layer_spec(const ModelConfig& c, std::size_t layer) {
   if (c.is_attention(layer)) {
-    return {AttentionSpec{.heads = c.n_heads,
-                          .head_dim = c.head_dim,
-                          .logit_scale = c.attn_logit_scale,
-                          .rope_theta = c.rope_theta,
-                          .l2_norm_eps = c.l2_norm_eps},
-            c.d_ff};
+    return {.mixer = AttentionSpec{.heads = c.n_heads,
+                                   .kv_heads = c.n_heads,
+                                   .head_dim = c.head_dim,
+                                   .logit_scale = c.attn_logit_scale,
+                                   .qk_norm = QkNorm::kLength,
+                                   .qk_norm_eps = c.l2_norm_eps,
+                                   .rope = RopeSpec{.pairs = RopePairs::kNeighbours,
+                                                    .dims = c.head_dim,
+                                                    .theta = c.rope_theta}},
+            .d_ff = c.d_ff};
   }
-  return {DeltaSpec{.heads = c.n_heads,
-                    .head_dim = c.head_dim,
-                    .conv_taps = c.conv_taps,
-                    .conv_activation = c.conv_activation,
-                    .read_order = c.read_order,
-                    .l2_norm_eps = c.l2_norm_eps},
-          c.d_ff};
+  return {.mixer = DeltaSpec{.key_heads = c.n_heads,
+                             .value_heads = c.n_heads,
+                             .key_dim = c.head_dim,
+                             .value_dim = c.head_dim,
+                             .conv_taps = c.conv_taps,
+                             .conv_place = ConvPlace::kInput,
+                             .conv_activation = c.conv_activation,
+                             .read_order = c.read_order,
+                             .l2_norm_eps = c.l2_norm_eps,
+                             .input_gates = {},
+                             .gated_norm = {}},
+          .d_ff = c.d_ff};
 }
 
 ModelSpec spec_of(const ModelConfig& c, std::span<const std::uint32_t> layers) {
@@ -88,12 +97,12 @@ LayerTensors layer_tensors(const ModelSpec& spec, const LayerSpec& layer, std::s
   const std::size_t d = spec.d_model;
   LayerTensors t;
   t.input_norm = tensor("input_norm.weight", TensorRole::kNorm, d, 1);
-  t.qkv = tensor("mixer.qkv_proj.weight", TensorRole::kProjection, qkv_width(layer.mixer), d);
-  t.out = tensor("mixer.out_proj.weight", TensorRole::kProjection, d, mixer_width(layer.mixer));
+  t.in = {{tensor("mixer.qkv_proj.weight", TensorRole::kProjection, in_width(layer.mixer), d)}};
+  t.out = tensor("mixer.out_proj.weight", TensorRole::kProjection, d, inner_width(layer.mixer));
   if (const auto* delta = std::get_if<DeltaSpec>(&layer.mixer)) {
-    t.recurrent = {tensor("mixer.conv.weight", TensorRole::kConv, d, delta->conv_taps),
-                   tensor("mixer.decay", TensorRole::kDecay, delta->heads, 1),
-                   tensor("mixer.write", TensorRole::kWrite, delta->heads, 1)};
+    t.conv = {tensor("mixer.conv.weight", TensorRole::kConv, d, delta->conv_taps)};
+    t.decay = tensor("mixer.decay", TensorRole::kDecay, delta->value_heads, 1);
+    t.write = tensor("mixer.write", TensorRole::kWrite, delta->value_heads, 1);
   }
   t.post_norm = tensor("post_norm.weight", TensorRole::kNorm, d, 1);
   t.gate = tensor("mlp.gate_proj.weight", TensorRole::kMlp, layer.d_ff, d);
@@ -202,7 +211,7 @@ TensorLayout spel_hybrid_tensors(const ModelSpec& spec) {
   TensorLayout layout;
   layout.embedding = {"embed_tokens.weight", TensorRole::kEmbedding, false, vocab, d_model};
   layout.final_norm = {"norm.weight", TensorRole::kNorm, false, d_model, 1};
-  layout.lm_head = {"lm_head.weight", TensorRole::kHead, false, vocab, d_model};
+  layout.lm_head = TensorSpec{"lm_head.weight", TensorRole::kHead, false, vocab, d_model};
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     layout.target.push_back(layer_tensors(spec, spec.layers[i], i, false));
   }

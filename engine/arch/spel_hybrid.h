@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/arch/pack.h"
@@ -12,6 +13,9 @@
 #include "engine/model/spec.h"
 
 namespace spel::engine {
+
+/// config.json's model_type of the document's architecture.
+inline constexpr std::string_view kSpelHybrid = "spel_hybrid";
 
 /// static: one decay and one write rate per head; input: computed from the layer's input.
 enum class GateKind { kStatic, kInput };

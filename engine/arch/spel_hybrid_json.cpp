@@ -8,6 +8,7 @@
 #include "config/base/error.h"
 #include "config/base/limits.h"
 #include "config/json/file_values.h"
+#include "engine/arch/directory_names.h"
 
 namespace spel::engine {
 namespace {
@@ -93,7 +94,7 @@ void read_settings(const JsonObject& json, const std::string& source, ModelConfi
       take(file_member(json, key, source), source + ": " + std::string(key));
     }
   };
-  read("model_type", [](Value value, Where where) { choice(value, where, {"spel_hybrid"}); });
+  read("model_type", [](Value value, Where where) { choice(value, where, {kSpelHybrid}); });
   read("name", [&](Value value, Where where) { config.name = name_of(value, where); });
   read("attn_logit_scale",
        [&](Value value, Where where) { config.attn_logit_scale = float_number(value, where); });
@@ -178,7 +179,7 @@ std::string write_config_json(const ModelConfig& config, std::string_view weight
   const auto line = [&out](std::string_view key, const std::string& value) {
     out += "  " + json_text_of(key) + ": " + value + ",\n";
   };
-  line("model_type", json_text_of("spel_hybrid"));
+  line("model_type", json_text_of(kSpelHybrid));
   line("name", json_text_of(config.name));
   for (const Dimension& dimension : kDimensions) {
     line(dimension.key, std::to_string(config.*dimension.field));

@@ -1,15 +1,12 @@
 // config.json of a model directory.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "engine/arch/spel_hybrid.h"
 
 namespace spel::engine {
-
-inline constexpr std::size_t kConfigJsonBytesMax = 1U << 20;
 
 /// Reads and validates. Unknown keys are passed over; a known key of the wrong type or out of
 /// range, a missing dimension, or a switch this build does not implement is refused with

@@ -20,7 +20,7 @@ struct CaptureRequest {
 };
 
 /// L2-normalised vectors as the recurrent layers computed them. A channel is one (recurrent layer,
-/// head), layer by layer.
+/// key head), layer by layer.
 struct Capture {
   std::size_t tokens = 0;
   std::vector<float> keys;     ///< [tokens][channels][head_dim]

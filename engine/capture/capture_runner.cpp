@@ -13,10 +13,10 @@ namespace spel::engine {
 CaptureObserver::CaptureObserver(const ModelSpec& spec) {
   for (const LayerSpec& layer : spec.layers) {
     const auto* delta = std::get_if<DeltaSpec>(&layer.mixer);
-    layers_.push_back({delta != nullptr ? delta->heads : 0, shape_.channels});
+    layers_.push_back({delta != nullptr ? delta->key_heads : 0, shape_.channels});
     if (delta != nullptr) {
-      shape_.channels += delta->heads;
-      shape_.head_dim = delta->head_dim;
+      shape_.channels += delta->key_heads;
+      shape_.head_dim = delta->key_dim;
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "config/base/error.h"
 #include "engine/arch/directory_names.h"
 #include "engine/arch/spel_hybrid_json.h"
+#include "engine/arch/tensor_taker.h"
 #include "engine/files/safetensors.h"
 #include "engine/files/sha256.h"
 #include "engine/files/sha256_sums.h"
@@ -26,11 +27,6 @@ std::vector<TensorSpec> tensors_of(const ModelConfig& config, bool in_draft) {
     }
   }
   return tensors;
-}
-
-std::vector<std::uint64_t> shape_of(const TensorSpec& tensor) {
-  return tensor.is_vector() ? std::vector<std::uint64_t>{tensor.rows}
-                            : std::vector<std::uint64_t>{tensor.rows, tensor.cols};
 }
 
 template <typename Value>

@@ -95,7 +95,7 @@ class DirectorySource final : public ModelSource {
         target_(files.target, files.prefix + kTargetName),
         draft_(files.draft, files.prefix + kDraftName) {
     const TensorLayout layout = tensor_layout(config_);
-    check_target(layout, target_);
+    check_target(layout, std::span(&target_, 1));
     check_draft(layout, draft_);
     if (files.golden) {
       golden_ = read_golden(SafetensorsView(*files.golden, files.prefix + kGoldenName), config_);

@@ -68,6 +68,8 @@ Distribution distribution(const TensorSpec& tensor) {
       return {0.0F, 2.0F * keep_scale};
     case TensorRole::kProjection:
     case TensorRole::kMlp:
+    case TensorRole::kConv1d:
+    case TensorRole::kGate:
       break;
   }
   return {0.0F, keep_scale};

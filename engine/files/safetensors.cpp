@@ -25,11 +25,21 @@ struct DTypeInfo {
   std::string_view name;
   std::size_t bytes;
 };
-constexpr std::array<DTypeInfo, 5> kDTypes = {{{DType::kF32, "F32", 4},
-                                               {DType::kBf16, "BF16", 2},
-                                               {DType::kI32, "I32", 4},
-                                               {DType::kI8, "I8", 1},
-                                               {DType::kU8, "U8", 1}}};
+constexpr std::array<DTypeInfo, 15> kDTypes = {{{DType::kF32, "F32", 4},
+                                                {DType::kBf16, "BF16", 2},
+                                                {DType::kF16, "F16", 2},
+                                                {DType::kI32, "I32", 4},
+                                                {DType::kI8, "I8", 1},
+                                                {DType::kU8, "U8", 1},
+                                                {DType::kF64, "F64", 8},
+                                                {DType::kI64, "I64", 8},
+                                                {DType::kU64, "U64", 8},
+                                                {DType::kU32, "U32", 4},
+                                                {DType::kI16, "I16", 2},
+                                                {DType::kU16, "U16", 2},
+                                                {DType::kBool, "BOOL", 1},
+                                                {DType::kF8E4M3, "F8_E4M3", 1},
+                                                {DType::kF8E5M2, "F8_E5M2", 1}}};
 
 const DTypeInfo& info(DType dtype) {
   return *std::find_if(kDTypes.begin(), kDTypes.end(),
@@ -62,7 +72,11 @@ DType read_dtype(const JsonValue& value, const std::string& where) {
       std::find_if(kDTypes.begin(), kDTypes.end(),
                    [&found](const DTypeInfo& entry) { return entry.name == found; });
   if (known == kDTypes.end()) {
-    refuse_value(value, where, "F32, BF16, I32, I8 or U8");
+    std::string names;
+    for (const DTypeInfo& entry : kDTypes) {
+      names += (names.empty() ? "" : ", ") + std::string(entry.name);
+    }
+    refuse_value(value, where, "one of " + names);
   }
   return known->dtype;
 }
@@ -150,6 +164,9 @@ void check_cover(std::vector<Entry>& entries, std::uint64_t data_size, const std
 
 std::string_view dtype_name(DType dtype) { return info(dtype).name; }
 std::size_t dtype_bytes(DType dtype) { return info(dtype).bytes; }
+bool is_float(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kBf16 || dtype == DType::kF16;
+}
 
 std::uint64_t TensorHeader::data_bytes() const {
   std::uint64_t bytes = dtype_bytes(dtype);

@@ -10,11 +10,29 @@
 
 namespace spel::engine {
 
-/// The element types this program's files use.
-enum class DType { kF32, kBf16, kI32, kI8, kU8 };
+/// The element types of the format. Others' files have tensors of types that nothing here reads.
+enum class DType {
+  kF32,
+  kBf16,
+  kF16,
+  kI32,
+  kI8,
+  kU8,
+  kF64,
+  kI64,
+  kU64,
+  kU32,
+  kI16,
+  kU16,
+  kBool,
+  kF8E4M3,
+  kF8E5M2,
+};
 
 [[nodiscard]] std::string_view dtype_name(DType dtype);
 [[nodiscard]] std::size_t dtype_bytes(DType dtype);
+/// One that to_float() reads.
+[[nodiscard]] bool is_float(DType dtype);
 
 /// One tensor inside a file that outlives it.
 struct TensorView {
@@ -30,7 +48,7 @@ class SafetensorsView {
   // Room for every tensor of a model of many experts in one file, at 128 bytes a tensor.
   static constexpr std::size_t kTensorsMax = 1U << 16;
   static constexpr std::size_t kHeaderBytesMax = 8U << 20;
-  static constexpr std::size_t kDimsMax = 4;
+  static constexpr std::size_t kDimsMax = 8;
 
   /// Throws Error(kCorrupt), naming `source` and where it went wrong, unless the header is in
   /// bounds and well formed, every tensor's byte count is its shape's, and the tensors cover the

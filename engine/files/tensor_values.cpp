@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kExponentF32 = 0x7F800000U;
 constexpr std::uint16_t kExponentBf16 = 0x7F80U;
+constexpr std::uint16_t kExponentF16 = 0x7C00U;
 constexpr std::uint32_t kLowHalf = 0xFFFFU;
 constexpr std::size_t kScanBlock = 4096;
 
@@ -21,6 +22,16 @@ Bits load(std::span<const std::byte> data, std::size_t index) {
   Bits bits{};
   std::memcpy(&bits, data.data() + index * sizeof(Bits), sizeof(Bits));
   return bits;
+}
+
+/// Exact: f32 holds every half. The product moves the exponent's bias, and makes of a half's
+/// subnormal what it is worth.
+float float_of_f16(std::uint16_t half) {
+  const std::uint32_t sign = std::uint32_t{half & 0x8000U} << 16;
+  const std::uint32_t rest = std::uint32_t{half & 0x7FFFU} << 13;
+  constexpr float kBias = 0x1p112F;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest) * kBias) |
+                              sign);
 }
 
 /// A whole block is tested without branches first, so that good data is scanned at memory speed.
@@ -54,13 +65,17 @@ void to_float(std::span<const std::byte> data, DType dtype, std::span<float> out
     return;
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(data, i)} << 16);
+    const auto half = load<std::uint16_t>(data, i);
+    out[i] =
+        dtype == DType::kF16 ? float_of_f16(half) : std::bit_cast<float>(std::uint32_t{half} << 16);
   }
 }
 
 std::optional<std::size_t> first_nonfinite(std::span<const std::byte> data, DType dtype) {
-  return dtype == DType::kF32 ? first_with_full_exponent(data, kExponentF32)
-                              : first_with_full_exponent(data, kExponentBf16);
+  if (dtype == DType::kF32) {
+    return first_with_full_exponent(data, kExponentF32);
+  }
+  return first_with_full_exponent(data, dtype == DType::kF16 ? kExponentF16 : kExponentBf16);
 }
 
 bool is_bf16_exact(std::span<const float> values) {

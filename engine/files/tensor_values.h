@@ -10,10 +10,10 @@
 
 namespace spel::engine {
 
-/// The values of F32 or BF16 data, which need not be aligned. `out` has one float per element.
+/// The values of F32, BF16 or F16 data, which need not be aligned. `out` has one float per element.
 void to_float(std::span<const std::byte> data, DType dtype, std::span<float> out);
 
-/// Index of the first NaN or infinity in F32 or BF16 data.
+/// Index of the first NaN or infinity in F32, BF16 or F16 data.
 [[nodiscard]] std::optional<std::size_t> first_nonfinite(std::span<const std::byte> data,
                                                          DType dtype);
 

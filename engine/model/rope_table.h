@@ -6,13 +6,13 @@
 
 namespace spel::engine {
 
-/// angle(position, i) = float(position) * float(theta^(-2i/head_dim)), in f32 as the trainer does;
+/// angle(position, i) = float(position) * float(theta^(-2i/dims)), in f32 as the trainers do;
 /// cos and sin are then exact to f32. Immutable after construction.
 class RopeTable {
  public:
-  RopeTable(std::size_t max_seq, std::size_t head_dim, double theta);
+  RopeTable(std::size_t max_seq, std::size_t dims, double theta);
 
-  /// [head_dim/2]
+  /// [dims/2]
   [[nodiscard]] const float* cos(std::size_t position) const {
     return cos_.data() + position * half_;
   }

@@ -76,7 +76,8 @@ class Transformer final : public HybridCausalModel {
         ws_(stack.spec, options.max_batch_rows, layout_.max_seq) {
     for (const LayerSpec& layer : stack.spec.layers) {
       const auto* attention = std::get_if<AttentionSpec>(&layer.mixer);
-      ropes_.push_back(attention != nullptr ? rope_of(*attention) : nullptr);
+      ropes_.push_back(attention != nullptr && attention->rope ? rope_of(*attention->rope)
+                                                               : nullptr);
     }
   }
 
@@ -94,12 +95,16 @@ class Transformer final : public HybridCausalModel {
     const Pass pass{items, embed(items), stack_.spec, kernels_, pool_, ws_};
     for (std::size_t i = 0; i < stack_.layers.size(); ++i) {
       const LayerWeights& layer = stack_.layers[i];
-      normalize(pass, layer.input_norm);
-      std::visit([&](const auto& spec) { mix(pass, i, spec); }, stack_.spec.layers[i].mixer);
-      add_to_stream(pass);
-      normalize(pass, layer.post_norm);
+      const LayerSpec& spec = stack_.spec.layers[i];
+      begin_block(pass, spec.norms, layer.input_norm);
+      std::visit([&](const auto& mixer) { mix(pass, i, mixer); }, spec.mixer);
+      end_block(pass, spec.norms, layer.input_norm);
+      begin_block(pass, spec.norms, layer.post_norm);
       feed_forward(pass, i);
-      add_to_stream(pass);
+      end_block(pass, spec.norms, layer.post_norm);
+      if (observer_ != nullptr) {
+        observer_->on_layer(i, pass.rows, ws_.x.data());
+      }
     }
     for (const ForwardItem& item : items) {
       state_of(item).advance(item.tokens.size(), item.checkpoints);
@@ -109,15 +114,15 @@ class Transformer final : public HybridCausalModel {
 
  private:
   // Layers of one shape share a table.
-  std::shared_ptr<const RopeTable> rope_of(const AttentionSpec& spec) const {
+  std::shared_ptr<const RopeTable> rope_of(const RopeSpec& spec) const {
     for (std::size_t i = 0; i < ropes_.size(); ++i) {
       const auto* other = std::get_if<AttentionSpec>(&stack_.spec.layers[i].mixer);
-      if (other != nullptr && other->head_dim == spec.head_dim &&
-          other->rope_theta == spec.rope_theta) {
+      if (other != nullptr && other->rope && other->rope->dims == spec.dims &&
+          other->rope->theta == spec.theta) {
         return ropes_[i];
       }
     }
-    return std::make_shared<const RopeTable>(layout_.max_seq, spec.head_dim, spec.rope_theta);
+    return std::make_shared<const RopeTable>(layout_.max_seq, spec.dims, spec.theta);
   }
 
   std::size_t embed(std::span<const ForwardItem> items) {
@@ -139,35 +144,58 @@ class Transformer final : public HybridCausalModel {
     return row;
   }
 
-  // h = rms(x)
-  void normalize(const Pass& pass, const std::vector<float>& weight) {
+  void normalize(const Pass& pass, const std::vector<float>& weight, const float* from, float* to) {
     const std::size_t d = stack_.spec.d_model;
     pass.for_rows([&](std::size_t row) {
-      kernels_.rms_norm(&ws_.x[row * d], weight.data(), d, stack_.spec.rms_norm_eps,
-                        &ws_.h[row * d]);
+      kernels_.rms_norm(from + row * d, weight.data(), d, stack_.spec.rms_norm_eps, to + row * d);
     });
   }
 
-  // x += mixed
-  void add_to_stream(const Pass& pass) {
+  // h = rms(x), or x where the norm stands behind.
+  void begin_block(const Pass& pass, NormPlace norms, const std::vector<float>& weight) {
+    if (norms == NormPlace::kBefore) {
+      normalize(pass, weight, ws_.x.data(), ws_.h.data());
+    } else {
+      std::memcpy(ws_.h.data(), ws_.x.data(), pass.rows * stack_.spec.d_model * sizeof(float));
+    }
+  }
+
+  // x += mixed, or rms(mixed)
+  void end_block(const Pass& pass, NormPlace norms, const std::vector<float>& weight) {
+    if (norms == NormPlace::kAfter) {
+      normalize(pass, weight, ws_.mixed.data(), ws_.mixed.data());
+    }
     kernels_.add(ws_.x.data(), ws_.mixed.data(), pass.rows * stack_.spec.d_model);
   }
 
-  // mixed = out(delta_rule(qkv(conv(h))))
+  // mixed = out(delta_rule(in(conv(h)))), or the convolution after the projection; then the gated
+  // norm, where there is one.
   void mix(const Pass& pass, std::size_t i, const DeltaSpec& spec) {
     const auto& w = std::get<DeltaWeights>(stack_.layers[i].mixer);
-    convolve(pass, i, spec, w);
-    project(pass, w.qkv, ws_.mixed.data(), ws_.qkv.data());
-    delta_rule(pass, i, spec, w, states_past_caches_);
-    observe(pass, i, spec);
+    const std::size_t d = stack_.spec.d_model;
+    Rows qkv{ws_.in.data(), in_width(spec)};
+    if (spec.conv_place == ConvPlace::kInput) {
+      convolve(pass, i, spec, w, {ws_.h.data(), d}, {ws_.mixed.data(), d});
+      project(pass, w.in, ws_.mixed.data(), ws_.in.data());
+    } else {
+      project(pass, w.in, ws_.h.data(), ws_.in.data());
+      const Rows convolved{ws_.conv.data(), spec.qkv_width()};
+      convolve(pass, i, spec, w, {qkv.data, qkv.stride}, convolved);
+      qkv = convolved;
+    }
+    delta_rule(pass, i, spec, w, qkv, states_past_caches_);
+    observe(pass, i, qkv);
+    if (spec.gated_norm) {
+      gate_output(pass, spec, w);
+    }
     project(pass, w.out, ws_.h.data(), ws_.mixed.data());
   }
 
-  // mixed = out(attend(qkv(h)))
+  // mixed = out(attend(in(h)))
   void mix(const Pass& pass, std::size_t i, const AttentionSpec& spec) {
     const auto& w = std::get<AttentionWeights>(stack_.layers[i].mixer);
-    project(pass, w.qkv, ws_.h.data(), ws_.qkv.data());
-    attend(pass, i, spec, *ropes_[i]);
+    project(pass, w.in, ws_.h.data(), ws_.in.data());
+    attend(pass, i, spec, w, ropes_[i].get());
     project(pass, w.out, ws_.h.data(), ws_.mixed.data());
   }
 
@@ -213,15 +241,14 @@ class Transformer final : public HybridCausalModel {
     return out;
   }
 
-  void observe(const Pass& pass, std::size_t layer, const DeltaSpec& spec) {
+  void observe(const Pass& pass, std::size_t layer, Rows qkv) {
     if (observer_ == nullptr) {
       return;
     }
-    const std::size_t stride = qkv_width(spec);
     std::size_t first = 0;
     for (std::size_t i = 0; i < pass.items.size(); ++i) {
       const std::size_t tokens = pass.items[i].tokens.size();
-      observer_->on_recurrent(layer, i, tokens, &ws_.qkv[first * stride], stride);
+      observer_->on_recurrent(layer, i, tokens, qkv[first], qkv.stride);
       first += tokens;
     }
   }
@@ -262,7 +289,7 @@ class Transformer final : public HybridCausalModel {
   StateLayout layout_;
   FastProjections fast_;  ///< Empty unless numerics are fast.
   Workspace ws_;
-  std::vector<std::shared_ptr<const RopeTable>> ropes_;  ///< [layers], null for the recurrent ones.
+  std::vector<std::shared_ptr<const RopeTable>> ropes_;  ///< [layers], null where nothing turns.
   ForwardObserver* observer_ = nullptr;
 };
 

@@ -14,15 +14,18 @@
 namespace spel::engine {
 
 /// Sees the native queries and keys of the recurrent layers as the pass computes them; NoteBank
-/// captures its addresses here. Called on the engine thread, once per (recurrent layer, item).
+/// captures its addresses here. Called on the engine thread, once per (recurrent layer, item), and
+/// once per layer.
 class ForwardObserver {
  public:
   virtual ~ForwardObserver() = default;
   /// `layer` is the stack's layer index, `item` the item's index in the forward() call. Token t's
-  /// query is qkv[t * row_stride + head * head_dim], its key lies heads * head_dim further; both
-  /// are L2-normalised. Valid during the call only.
+  /// query is qkv[t * row_stride + key_head * key_dim], its key lies key_heads * key_dim further;
+  /// both are L2-normalised. Valid during the call only.
   virtual void on_recurrent(std::size_t layer, std::size_t item, std::size_t tokens,
                             const float* qkv, std::size_t row_stride) = 0;
+  /// The stream after a layer: [rows][d_model], all items' tokens in order. Valid during the call.
+  virtual void on_layer(std::size_t /*layer*/, std::size_t /*rows*/, const float* /*x*/) {}
 };
 
 /// strict: the engine's own kernels, the same bits whatever the company. fast: the target's passes

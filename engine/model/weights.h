@@ -16,22 +16,30 @@
 namespace spel::engine {
 
 struct DeltaWeights {
-  kernels::Matrix qkv;       ///< [qkv_width][d_model]
-  kernels::Matrix out;       ///< [d_model][mixer_width]
-  std::vector<float> conv;   ///< [taps][d_model], oldest tap first (files store [d_model][taps]).
-  std::vector<float> decay;  ///< [heads], already through the sigmoid: a.
-  std::vector<float> write;  ///< [heads], already through the sigmoid: beta.
+  kernels::Matrix in;       ///< [in_width][d_model]
+  kernels::Matrix out;      ///< [d_model][inner_width]
+  std::vector<float> conv;  ///< [taps][conv_width], oldest tap first (files: [conv_width][taps]).
+  // Without input gates.
+  std::vector<float> decay;  ///< [value_heads], already through the sigmoid: a.
+  std::vector<float> write;  ///< [value_heads], already through the sigmoid: beta.
+  // With them.
+  std::vector<float> decay_rate;  ///< [value_heads]: exp(A_log).
+  std::vector<float> step_bias;   ///< [value_heads]
+  std::vector<float> norm;        ///< [value_dim], of a gated norm.
 };
 
 struct AttentionWeights {
-  kernels::Matrix qkv;  ///< [qkv_width][d_model]
-  kernels::Matrix out;  ///< [d_model][mixer_width]
+  kernels::Matrix in;   ///< [in_width][d_model]
+  kernels::Matrix out;  ///< [d_model][inner_width]
+  // Unless q and k are only brought to length 1: of one head, or as wide as all.
+  std::vector<float> q_norm;
+  std::vector<float> k_norm;
 };
 
 struct LayerWeights {
-  std::vector<float> input_norm;                       ///< [d_model]
+  std::vector<float> input_norm;                       ///< [d_model], the mixer's.
   std::variant<DeltaWeights, AttentionWeights> mixer;  ///< As the spec's.
-  std::vector<float> post_norm;                        ///< [d_model]
+  std::vector<float> post_norm;                        ///< [d_model], the MLP's.
   kernels::Matrix gate_up;                             ///< [2 * d_ff][d_model]: gate above up.
   kernels::Matrix down;                                ///< [d_model][d_ff]
 };
@@ -48,7 +56,7 @@ void for_each_matrix(const TransformerWeights& stack, const Visit& visit) {
   for (const LayerWeights& layer : stack.layers) {
     std::visit(
         [&](const auto& mixer) {
-          visit(mixer.qkv);
+          visit(mixer.in);
           visit(mixer.out);
         },
         layer.mixer);

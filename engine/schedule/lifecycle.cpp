@@ -13,12 +13,17 @@ Lifecycle::Lifecycle(const EngineConfig& config, const CausalModel& target, cons
       drafter_(drafter),
       tokenizer_(tokenizer),
       books_(books),
-      prefix_cache_(target, config.prefix_cache_entries) {}
+      ends_(config.end_tokens),
+      prefix_cache_(target, config.prefix_cache_entries) {
+  if (tokenizer.eos()) {
+    ends_.push_back(*tokenizer.eos());
+  }
+}
 
 std::vector<TokenId> Lifecycle::end_tokens(const GenerationRequest& request) const {
   std::vector<TokenId> ends = request.stop_token_ids;
-  if (!request.ignore_eos && tokenizer_.eos()) {
-    ends.push_back(*tokenizer_.eos());
+  if (!request.ignore_eos) {
+    ends.insert(ends.end(), ends_.begin(), ends_.end());
   }
   return ends;
 }
@@ -126,7 +131,7 @@ bool Lifecycle::emit(Sequence& sequence, TokenId token, std::int32_t draft_posit
   }
 
   const std::string_view bytes = tokenizer_.bytes(token);
-  const bool is_eos = !request.ignore_eos && tokenizer_.eos() == token;
+  const bool is_eos = !request.ignore_eos && std::ranges::find(ends_, token) != ends_.end();
   const bool is_stop_token = std::find(request.stop_token_ids.begin(), request.stop_token_ids.end(),
                                        token) != request.stop_token_ids.end();
   bool ended = true;

@@ -63,6 +63,7 @@ class Lifecycle {
   const Drafter* drafter_;
   const Tokenizer& tokenizer_;
   Books& books_;
+  std::vector<TokenId> ends_;  ///< Whatever a request says of others.
   PrefixCache prefix_cache_;
 };
 

@@ -12,24 +12,27 @@ const float* floats(const kernels::AlignedBuffer& buffer) {
   return reinterpret_cast<const float*>(buffer.data());
 }
 
-StateLayout::Layer layer_layout(const DeltaSpec& spec, std::size_t ring_slots) {
+StateLayout::Layer layer_layout(const DeltaSpec& spec, std::size_t d_model,
+                                std::size_t ring_slots) {
   return {.attention = false,
-          .heads = spec.heads,
-          .head_dim = spec.head_dim,
+          .state = spec.value_heads * spec.head_state(),
+          .conv_width = spec.conv_width(d_model),
           .conv_rows = ring_slots + spec.conv_taps - 1,
           .taps_before = spec.conv_taps - 1};
 }
-StateLayout::Layer layer_layout(const AttentionSpec& spec, std::size_t /*ring_slots*/) {
-  return {.attention = true, .heads = spec.heads, .head_dim = spec.head_dim};
+StateLayout::Layer layer_layout(const AttentionSpec& spec, std::size_t /*d_model*/,
+                                std::size_t /*ring_slots*/) {
+  return {.attention = true, .kv_heads = spec.kv_heads, .head_dim = spec.head_dim};
 }
 
 }  // namespace
 
 StateLayout::StateLayout(const ModelSpec& spec, std::size_t max_seq_in, std::size_t ring_slots_in)
-    : d_model(spec.d_model), max_seq(max_seq_in), ring_slots(ring_slots_in) {
+    : max_seq(max_seq_in), ring_slots(ring_slots_in) {
   for (const LayerSpec& layer : spec.layers) {
-    layers.push_back(std::visit([&](const auto& mixer) { return layer_layout(mixer, ring_slots); },
-                                layer.mixer));
+    layers.push_back(
+        std::visit([&](const auto& mixer) { return layer_layout(mixer, spec.d_model, ring_slots); },
+                   layer.mixer));
   }
 }
 
@@ -39,22 +42,23 @@ HybridState::HybridState(const StateLayout& layout)
     const StateLayout::Layer& of = layout.layers[i];
     Layer& layer = layers_[i];
     if (of.attention) {
-      layer.keys = kernels::AlignedBuffer(of.heads * layout.head_keys(of) * sizeof(float));
-      layer.values = kernels::AlignedBuffer(of.heads * layout.head_values(of) * sizeof(float));
+      layer.keys = kernels::AlignedBuffer(of.kv_heads * layout.head_keys(of) * sizeof(float));
+      layer.values = kernels::AlignedBuffer(of.kv_heads * layout.head_values(of) * sizeof(float));
     } else {
-      layer.recurrent = kernels::AlignedBuffer(layout.ring_slots * of.state() * sizeof(float));
-      layer.conv = kernels::AlignedBuffer(of.conv_rows * layout.d_model * sizeof(float));
+      layer.recurrent = kernels::AlignedBuffer(layout.ring_slots * of.state * sizeof(float));
+      layer.conv = kernels::AlignedBuffer(of.conv_rows * of.conv_width * sizeof(float));
     }
   }
 }
 
 float* HybridState::recurrent(std::size_t layer, std::size_t ahead) {
   const std::size_t slot = (slot_ + ahead) % layout_.ring_slots;
-  return floats(layers_[layer].recurrent) + slot * layout_.layers[layer].state();
+  return floats(layers_[layer].recurrent) + slot * layout_.layers[layer].state;
 }
 
 float* HybridState::conv_row(std::size_t layer, std::size_t position) {
-  return floats(layers_[layer].conv) + position % conv_rows(layer) * layout_.d_model;
+  return floats(layers_[layer].conv) +
+         position % conv_rows(layer) * layout_.layers[layer].conv_width;
 }
 
 float* HybridState::keys(std::size_t layer, std::size_t head) {
@@ -88,7 +92,7 @@ void HybridState::reset() {
   slot_ = 0;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     if (!layout_.layers[i].attention) {
-      std::memset(recurrent(i, 0), 0, layout_.layers[i].state() * sizeof(float));
+      std::memset(recurrent(i, 0), 0, layout_.layers[i].state * sizeof(float));
     }
   }
 }
@@ -107,7 +111,7 @@ void HybridState::copy_from(const SequenceState& other) {
     const StateLayout::Layer& of = layout_.layers[i];
     const Layer& source = from.layers_[i];
     if (of.attention) {
-      for (std::size_t h = 0; h < of.heads; ++h) {
+      for (std::size_t h = 0; h < of.kv_heads; ++h) {
         std::memcpy(keys(i, h), floats(source.keys) + h * layout_.head_keys(of),
                     panel_positions * of.head_dim * sizeof(float));
         std::memcpy(values(i, h), floats(source.values) + h * layout_.head_values(of),
@@ -115,13 +119,13 @@ void HybridState::copy_from(const SequenceState& other) {
       }
       continue;
     }
-    std::memcpy(recurrent(i, 0), floats(source.recurrent) + from.slot_ * of.state(),
-                of.state() * sizeof(float));
+    std::memcpy(recurrent(i, 0), floats(source.recurrent) + from.slot_ * of.state,
+                of.state * sizeof(float));
     const std::size_t taps_before = std::min(position_, of.taps_before);
     for (std::size_t back = 1; back <= taps_before; ++back) {
       const std::size_t row = (position_ - back) % of.conv_rows;
-      std::memcpy(conv_row(i, position_ - back), floats(source.conv) + row * layout_.d_model,
-                  layout_.d_model * sizeof(float));
+      std::memcpy(conv_row(i, position_ - back), floats(source.conv) + row * of.conv_width,
+                  of.conv_width * sizeof(float));
     }
   }
 }

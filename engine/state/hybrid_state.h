@@ -14,17 +14,18 @@ namespace spel::engine {
 struct StateLayout {
   struct Layer {
     bool attention = false;
-    std::size_t heads = 0;
+    // Of attention.
+    std::size_t kv_heads = 0;
     std::size_t head_dim = 0;
-    std::size_t conv_rows = 0;  ///< Rows of input kept: a full round and the taps before it.
+    // Of the delta rule.
+    std::size_t state = 0;       ///< Floats of all heads' states.
+    std::size_t conv_width = 0;  ///< Values of a row of the convolution's input.
+    std::size_t conv_rows = 0;   ///< Rows of it kept: a full round and the taps before it.
     std::size_t taps_before = 0;
-
-    [[nodiscard]] std::size_t state() const { return heads * head_dim * head_dim; }
   };
 
   StateLayout(const ModelSpec& spec, std::size_t max_seq_in, std::size_t ring_slots_in);
 
-  std::size_t d_model;
   std::size_t max_seq;
   std::size_t ring_slots;  ///< K_max + 1.
   std::vector<Layer> layers;
@@ -54,12 +55,12 @@ class HybridState final : public SequenceState {
 
   // For the forward pass.
 
-  /// State [heads][head_dim (v)][head_dim (k)] in the slot `ahead` after the current one.
+  /// State [value_heads][value_dim][key_dim] in the slot `ahead` after the current one.
   [[nodiscard]] float* recurrent(std::size_t layer, std::size_t ahead);
   [[nodiscard]] std::size_t conv_rows(std::size_t layer) const {
     return layout_.layers[layer].conv_rows;
   }
-  /// The convolution's input at `position`, [d_model].
+  /// The convolution's input at `position`, [conv_width].
   [[nodiscard]] float* conv_row(std::size_t layer, std::size_t position);
   [[nodiscard]] float* keys(std::size_t layer, std::size_t head);
   [[nodiscard]] float* values(std::size_t layer, std::size_t head);
@@ -68,10 +69,10 @@ class HybridState final : public SequenceState {
 
  private:
   struct Layer {
-    kernels::AlignedBuffer recurrent;  ///< [ring_slots][heads][head_dim][head_dim]
-    kernels::AlignedBuffer conv;       ///< [conv_rows][d_model]
-    kernels::AlignedBuffer keys;       ///< [heads][head_keys]
-    kernels::AlignedBuffer values;     ///< [heads][max_seq][head_dim]
+    kernels::AlignedBuffer recurrent;  ///< [ring_slots][value_heads][value_dim][key_dim]
+    kernels::AlignedBuffer conv;       ///< [conv_rows][conv_width]
+    kernels::AlignedBuffer keys;       ///< [kv_heads][head_keys]
+    kernels::AlignedBuffer values;     ///< [kv_heads][max_seq][head_dim]
   };
 
   const StateLayout& layout_;

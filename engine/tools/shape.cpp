@@ -149,13 +149,18 @@ ModelConfig chosen_shape(ModelConfig base, const std::optional<std::string>& fla
   return base;
 }
 
-void require_shape(const ModelConfig& config, const std::optional<std::string>& flag) {
+void require_shape(const std::optional<ModelConfig>& of_file,
+                   const std::optional<std::string>& flag) {
+  const ModelConfig config = of_file.value_or(ModelConfig());
   ModelConfig wanted = config;
   std::string draft_origin;
   std::array<std::string, kShapeKeys.size()> origins;
   for (const Wish& wish : wishes_of(flag)) {
     if (is_context_setting(wish)) {
       continue;
+    }
+    if (!of_file) {
+      refuse(wish.origin + " names a shape; the model is of another architecture than those have");
     }
     apply(wish, wanted);
     (wish.key != nullptr ? origins[static_cast<std::size_t>(wish.key - kShapeKeys.data())]

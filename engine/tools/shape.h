@@ -21,7 +21,8 @@ namespace spel::engine::tools {
 [[nodiscard]] ModelConfig chosen_shape(ModelConfig base, const std::optional<std::string>& flag);
 
 /// Refuses a model that has not every value given.
-void require_shape(const ModelConfig& config, const std::optional<std::string>& flag);
+void require_shape(const std::optional<ModelConfig>& config,
+                   const std::optional<std::string>& flag);
 
 /// Refuses variables of the shape whose values are not allowed, each by itself.
 void check_shape_variables();

@@ -55,20 +55,30 @@ Agreement compare(const std::vector<float>& found, const std::vector<float>& gol
   return agreement;
 }
 
-void print_sizes(const ModelWeights& weights, const ModelConfig& c, std::ostream& out) {
+/// `config`: of the document's architecture.
+void print_sizes(const ModelWeights& weights, const std::optional<ModelConfig>& config,
+                 std::ostream& out) {
   const auto bytes = [&out](const char* label, std::uint64_t value) {
     out << label << value << " B = " << std::fixed << std::setprecision(2)
         << static_cast<double>(value) / kMiB << " MiB\n"
         << std::defaultfloat;
   };
-  out << "model                " << c.name << ": d_model " << c.d_model << ", " << c.n_layers
-      << " layers, " << c.n_heads << " heads x " << c.head_dim << ", d_ff " << c.d_ff << ", vocab "
-      << c.vocab_size << "\n";
-  out << "target parameters    " << c.target_parameters() << "\n";
-  out << "draft parameters     " << c.draft_parameters() << "\n";
-  bytes("target FP32          ", sizeof(float) * c.target_parameters());
-  bytes("draft FP32           ", sizeof(float) * c.draft_parameters());
-  bytes("draft packed         ", c.draft_packed_bytes());
+  const ModelSpec& spec = weights.target.spec;
+  out << "model                " << spec.name << ": d_model " << spec.d_model << ", "
+      << spec.layers.size() << " layers, ";
+  if (config) {
+    out << config->n_heads << " heads x " << config->head_dim << ", ";
+  }
+  out << "d_ff " << spec.layers.front().d_ff << ", vocab " << spec.vocab_size << "\n";
+  out << "target parameters    " << spec.parameters() << "\n";
+  if (config) {
+    out << "draft parameters     " << config->draft_parameters() << "\n";
+  }
+  bytes("target FP32          ", sizeof(float) * spec.parameters());
+  if (config) {
+    bytes("draft FP32           ", sizeof(float) * config->draft_parameters());
+    bytes("draft packed         ", config->draft_packed_bytes());
+  }
   bytes("weight files         ", weights.file_bytes);
   out << "sha256               " << weights.sha256 << "\n";
 }
@@ -81,9 +91,10 @@ void print_agreement(const char* label, const Agreement& agreement, std::ostream
 int verify(const Options& options, const std::filesystem::path& path, std::ostream& out) {
   const double tolerance = tolerance_from_environment();
   // f32 holds every value exactly; bf16 would change nothing but the speed.
-  const auto [weights, tokenizer, config] = load_text_model(path, WeightsDtype::kF32);
-  require_shape(config, options.value("config"));
-  print_sizes(*weights, config, out);
+  const LoadedModel loaded = load_text_model(path, WeightsDtype::kF32);
+  const auto& weights = loaded.weights;
+  require_shape(loaded.config, options.value("config"));
+  print_sizes(*weights, loaded.config, out);
   if (!weights->golden) {
     const bool allowed = options.has("no-golden");
     out << "golden               none: nothing to compare with"

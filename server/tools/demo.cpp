@@ -44,9 +44,9 @@ int run(const Options& options, std::ostream& out) {
     throw Error(ErrorCode::kInvalidArgument, "no model: give --model PATH");
   }
   out << "loading " << path->string() << std::endl;
-  const auto [weights, tokenizer, config] =
-      engine::load_text_model(*path, engine::WeightsDtype::kBf16);
-  engine::tools::require_shape(config, std::nullopt);
+  const engine::LoadedModel loaded = engine::load_text_model(*path, engine::WeightsDtype::kBf16);
+  engine::tools::require_shape(loaded.config, std::nullopt);
+  const auto& weights = loaded.weights;
   LocalMemory memory(weights, engine::tools::kernels_from_environment(), 1, weights->sha256);
   engine::CausalModel& target = memory.target();
 

@@ -195,9 +195,9 @@ int notebank_bench(const Options& options, std::ostream& out) {
   const std::size_t sentences = number("sentences", 0, kSentencesMax);
   const Haystack haystack = make_haystack(number("characters", 4096, 16U << 20U),
                                           number("facts", 3, 1000), number("digits", 2, 3), kSeed);
-  const auto [weights, tokenizer, config] =
-      engine::load_text_model(*path, engine::WeightsDtype::kBf16);
-  engine::tools::require_shape(config, std::nullopt);
+  const engine::LoadedModel loaded = engine::load_text_model(*path, engine::WeightsDtype::kBf16);
+  engine::tools::require_shape(loaded.config, std::nullopt);
+  const auto& weights = loaded.weights;
   const kernels::Kernels& kernels = engine::tools::kernels_from_environment();
   LocalMemory memory(weights, kernels, std::max<std::size_t>(number("threads", 1, 64), 1),
                      weights->sha256);

@@ -60,7 +60,7 @@ struct Table {
 void count_kv(const engine::ModelSpec& spec, Table& table) {
   for (const engine::LayerSpec& layer : spec.layers) {
     const std::uint64_t bytes =
-        std::uint64_t{2} * kCharacters * engine::mixer_width(layer.mixer) * sizeof(float);
+        std::uint64_t{2} * kCharacters * engine::inner_width(layer.mixer) * sizeof(float);
     table.dense_kv += bytes;
     table.hybrid_kv += engine::is_attention(layer.mixer) ? bytes : 0;
   }

@@ -160,15 +160,15 @@ void add_state(Hash& hash, HybridState& state, const ModelSpec& spec) {
   const std::size_t position = state.position();
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     if (const auto* delta = std::get_if<DeltaSpec>(&spec.layers[i].mixer)) {
-      hash.add({state.recurrent(i, 0), delta->heads * delta->head_dim * delta->head_dim});
+      hash.add({state.recurrent(i, 0), delta->value_heads * delta->head_state()});
       for (std::size_t back = 1; back < delta->conv_taps; ++back) {
-        hash.add({state.conv_row(i, position - back), spec.d_model});
+        hash.add({state.conv_row(i, position - back), delta->conv_width(spec.d_model)});
       }
       continue;
     }
     const auto& attention = std::get<AttentionSpec>(spec.layers[i].mixer);
     const std::size_t hd = attention.head_dim;
-    for (std::size_t head = 0; head < attention.heads; ++head) {
+    for (std::size_t head = 0; head < attention.kv_heads; ++head) {
       const float* keys = state.keys(i, head);
       for (std::size_t at = 0; at < position; ++at) {
         for (std::size_t d = 0; d < hd; ++d) {

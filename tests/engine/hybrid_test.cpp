@@ -116,7 +116,7 @@ TEST(HybridModel, Bf16WeightsGiveTheSameBitsAsF32) {
   HybridRig full(odd_weights(), isa, 1, options());
   HybridRig half(bf16, isa, 1, options());
   const auto& mixer = std::get<DeltaWeights>(half.weights->target.layers.front().mixer);
-  ASSERT_EQ(std::get<kernels::DenseMatrix>(mixer.qkv).type(), kernels::DenseType::kBf16);
+  ASSERT_EQ(std::get<kernels::DenseMatrix>(mixer.in).type(), kernels::DenseType::kBf16);
   const auto tokens = random_tokens(60, full.target->vocab_size(), 6);
   const auto a = full.target->make_state();
   const auto b = half.target->make_state();

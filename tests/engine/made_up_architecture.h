@@ -30,25 +30,34 @@ inline ModelSpec made_up_spec(std::string_view text, const std::string& /*source
                  .layers = {}};
   const std::size_t heads = made_up_size(config, "num_attention_heads");
   for (std::size_t layer = 0; layer < 6; ++layer) {
-    MixerSpec mixer = DeltaSpec{.heads = heads,
-                                .head_dim = spec.d_model / heads,
+    MixerSpec mixer = DeltaSpec{.key_heads = heads,
+                                .value_heads = heads,
+                                .key_dim = spec.d_model / heads,
+                                .value_dim = spec.d_model / heads,
                                 .conv_taps = 4,
+                                .conv_place = ConvPlace::kInput,
                                 .conv_activation = ConvActivation::kSilu,
                                 .read_order = ReadOrder::kAfterDecay,
-                                .l2_norm_eps = 1e-6F};
+                                .l2_norm_eps = 1e-6F,
+                                .input_gates = {},
+                                .gated_norm = {}};
     if (layer % 3 == 2) {
-      mixer = AttentionSpec{.heads = heads,
-                            .head_dim = spec.d_model / heads,
-                            .logit_scale = 8.0F,
-                            .rope_theta = 1e5,
-                            .l2_norm_eps = 1e-6F};
+      const std::size_t head_dim = spec.d_model / heads;
+      mixer = AttentionSpec{
+          .heads = heads,
+          .kv_heads = heads,
+          .head_dim = head_dim,
+          .logit_scale = 8.0F,
+          .qk_norm = QkNorm::kLength,
+          .qk_norm_eps = 1e-6F,
+          .rope = RopeSpec{.pairs = RopePairs::kNeighbours, .dims = head_dim, .theta = 1e5}};
     }
     spec.layers.push_back({mixer, made_up_size(config, "intermediate_size")});
   }
   return spec;
 }
 
-inline TensorLayout made_up_tensors(const ModelSpec& spec) {
+inline TensorLayout made_up_tensors(const ModelSpec& spec, const TensorNames& /*names*/) {
   const auto tensor = [](std::string name, TensorRole role, std::size_t rows, std::size_t cols) {
     return TensorSpec{std::move(name), role, false, static_cast<std::uint32_t>(rows),
                       static_cast<std::uint32_t>(cols)};
@@ -63,12 +72,12 @@ inline TensorLayout made_up_tensors(const ModelSpec& spec) {
     const std::string prefix = "model.blocks." + std::to_string(i) + ".";
     LayerTensors& t = tensors.target.emplace_back();
     t.input_norm = tensor(prefix + "norm1.weight", TensorRole::kNorm, d, 1);
-    t.qkv = tensor(prefix + "qkv.weight", TensorRole::kProjection, qkv_width(mixer), d);
-    t.out = tensor(prefix + "out.weight", TensorRole::kProjection, d, mixer_width(mixer));
+    t.in = {{tensor(prefix + "qkv.weight", TensorRole::kProjection, in_width(mixer), d)}};
+    t.out = tensor(prefix + "out.weight", TensorRole::kProjection, d, inner_width(mixer));
     if (const auto* delta = std::get_if<DeltaSpec>(&mixer)) {
-      t.recurrent = {tensor(prefix + "conv", TensorRole::kConv, d, delta->conv_taps),
-                     tensor(prefix + "decay", TensorRole::kDecay, delta->heads, 1),
-                     tensor(prefix + "write", TensorRole::kWrite, delta->heads, 1)};
+      t.conv = {tensor(prefix + "conv", TensorRole::kConv, d, delta->conv_taps)};
+      t.decay = tensor(prefix + "decay", TensorRole::kDecay, delta->value_heads, 1);
+      t.write = tensor(prefix + "write", TensorRole::kWrite, delta->value_heads, 1);
     }
     t.post_norm = tensor(prefix + "norm2.weight", TensorRole::kNorm, d, 1);
     t.gate = tensor(prefix + "gate.weight", TensorRole::kMlp, spec.layers[i].d_ff, d);

@@ -43,8 +43,10 @@ TEST(RandomSource, IsBf16ExactAndFinite) {
 TEST(RandomSource, TheDraftIsACopyOfItsLayers) {
   const auto source = random_source(tiny_config(), 3);
   const TensorLayout layout = tensor_layout(tiny_config());
-  EXPECT_EQ(source->read_values(layout.draft[2].qkv), source->read_values(layout.target[3].qkv));
-  EXPECT_NE(source->read_values(layout.target[2].qkv), source->read_values(layout.target[3].qkv));
+  EXPECT_EQ(source->read_values(layout.draft[2].in[0].tensor),
+            source->read_values(layout.target[3].in[0].tensor));
+  EXPECT_NE(source->read_values(layout.target[2].in[0].tensor),
+            source->read_values(layout.target[3].in[0].tensor));
 }
 
 TEST(RandomSource, ValidatesItsShape) {

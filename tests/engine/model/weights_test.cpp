@@ -26,7 +26,7 @@ TEST(LoadModel, LoadsTheShippedModel) {
   ASSERT_EQ(weights->target.layers.size(), 12U);
   ASSERT_EQ(weights->draft.value().layers.size(), 4U);
   const LayerWeights& attention = weights->target.layers[3];
-  EXPECT_EQ(std::get<kernels::DenseMatrix>(std::get<AttentionWeights>(attention.mixer).qkv).type(),
+  EXPECT_EQ(std::get<kernels::DenseMatrix>(std::get<AttentionWeights>(attention.mixer).in).type(),
             kernels::DenseType::kBf16);
   EXPECT_EQ(std::get<kernels::DenseMatrix>(attention.gate_up).rows(), 2048U);
   EXPECT_EQ(std::get<DeltaWeights>(weights->target.layers[4].mixer).conv.size(), 3U * 384U);
@@ -39,8 +39,8 @@ TEST(LoadModel, GatesGoThroughTheSigmoidAndTheConvolutionIsTransposed) {
   const auto source = random_source(tiny_config(), 5);
   const auto weights = build_weights(*source, WeightsDtype::kF32);
   const LayerTensors layer = tensor_layout(tiny_config()).target[1];
-  const std::vector<float> conv = source->read_values(layer.recurrent[0]);
-  const std::vector<float> decay = source->read_values(layer.recurrent[1]);
+  const std::vector<float> conv = source->read_values(layer.conv[0]);
+  const std::vector<float> decay = source->read_values(*layer.decay);
   const auto& loaded = std::get<DeltaWeights>(weights->target.layers[1].mixer);
   for (std::size_t i = 0; i < tiny_config().d_model; ++i) {
     for (std::size_t tap = 0; tap < 3; ++tap) {
@@ -63,7 +63,7 @@ TEST(LoadModel, MatricesThatAreNotBf16ExactFallBackOneByOne) {
   write_bytes(path, bytes);
   const auto weights = load_model(path, WeightsDtype::kBf16);
   const auto& mixer = std::get<DeltaWeights>(weights->target.layers[0].mixer);
-  EXPECT_EQ(std::get<kernels::DenseMatrix>(mixer.qkv).type(), kernels::DenseType::kF32);
+  EXPECT_EQ(std::get<kernels::DenseMatrix>(mixer.in).type(), kernels::DenseType::kF32);
   EXPECT_EQ(std::get<kernels::DenseMatrix>(mixer.out).type(), kernels::DenseType::kBf16);
 }
 
