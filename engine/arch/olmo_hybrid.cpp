@@ -98,10 +98,11 @@ TensorLayout olmo_hybrid_tensors(const ModelSpec& spec, const TensorNames& names
           spec.d_model);
       delta_tensors(t, layer, *delta, names, spec.d_model);
     } else {
-      t.input_norm = layer.norm("post_attention_layernorm.weight", spec.d_model);
-      t.post_norm = layer.norm(either(layer, names, "post_feedforward_layernorm.weight",
-                                      "feedforward_layer_norm.weight"),
-                               spec.d_model);
+      // The same exporter gives the first of these the name of another.
+      t.input_norm = layer.norm(
+          either(layer, names, "post_attention_layernorm.weight", "feedforward_layer_norm.weight"),
+          spec.d_model);
+      t.post_norm = layer.norm("post_feedforward_layernorm.weight", spec.d_model);
       attention_tensors(t, layer, std::get<AttentionSpec>(spec.layers[i].mixer), spec.d_model);
     }
     layer.mlp(t, spec.layers[i].d_ff, spec.d_model);

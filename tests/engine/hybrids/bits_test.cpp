@@ -87,11 +87,8 @@ Outcome in_company(const HybridRun& run, const std::vector<TokenId>& tokens) {
 }
 
 TEST(HybridBits, AreTheSameHoweverTheTokensCome) {
-  if (dense_hybrids().empty()) {
-    GTEST_SKIP() << testing::no_hybrids();
-  }
-  for (const std::string& model : dense_hybrids()) {
-    SCOPED_TRACE(model);
+  for (const std::filesystem::path& model : dense_hybrids()) {
+    SCOPED_TRACE(model.string());
     const auto weights = load_hybrid(model);
     const std::vector<TokenId> tokens = random_tokens(kTokens, weights->target.spec.vocab_size, 3);
     const Outcome whole =
@@ -111,12 +108,9 @@ TEST(HybridBits, AreTheSameHoweverTheTokensCome) {
 }
 
 TEST(HybridBits, RandomProposalsChangeNoToken) {
-  if (dense_hybrids().empty()) {
-    GTEST_SKIP() << testing::no_hybrids();
-  }
   const kernels::Kernels& kernels = kernels::Kernels::select();
-  for (const std::string& model : dense_hybrids()) {
-    SCOPED_TRACE(model);
+  for (const std::filesystem::path& model : dense_hybrids()) {
+    SCOPED_TRACE(model.string());
     const auto weights = load_hybrid(model);
     const std::size_t vocab = weights->target.spec.vocab_size;
     kernels::ThreadPool pool(1);

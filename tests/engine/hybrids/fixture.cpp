@@ -13,28 +13,43 @@
 
 namespace spel::engine::testing {
 
-std::filesystem::path hybrids_root() {
+namespace {
+
+std::filesystem::path shared_root() {
   const char* named = std::getenv("SPEL_HYBRIDS");  // NOLINT(concurrency-mt-unsafe)
-  return named != nullptr ? named : SPEL_HYBRIDS_DEFAULT;
+  return std::filesystem::path(named != nullptr ? named : SPEL_HYBRIDS_DEFAULT) / "models";
 }
 
-std::vector<std::string> dense_hybrids() {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(hybrids_root() / "models", ignored)) {
-    return {};
+}  // namespace
+
+std::filesystem::path own_hybrid(const std::string& name) {
+  return std::filesystem::path(SPEL_OWN_HYBRIDS) / name;
+}
+
+std::vector<std::filesystem::path> dense_hybrids() {
+  std::vector<std::filesystem::path> paths;
+  for (const char* name : {"qwen35-shards", "qwen35-text", "qwen3-next", "olmo-hybrid"}) {
+    paths.push_back(own_hybrid(name));
   }
-  return {"qwen35-tiny-eq", "qwen35-tiny-gqa", "qwen35-tiny-text", "qwen3-next-tiny",
-          "olmo-hybrid-tiny"};
+  for (const char* name : {"qwen35-tiny-eq", "qwen35-tiny-gqa", "qwen35-tiny-text",
+                           "qwen3-next-tiny", "olmo-hybrid-tiny"}) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(shared_root() / name, ignored)) {
+      paths.push_back(shared_root() / name);
+    }
+  }
+  return paths;
 }
 
-std::string no_hybrids() {
-  return "no checkpoints of real hybrids in " + hybrids_root().string() +
-         " (SPEL_HYBRIDS names another place)";
+std::optional<std::filesystem::path> expert_hybrid() {
+  const std::filesystem::path path = shared_root() / "qwen3-next-tiny-moe";
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) ? std::optional(path) : std::nullopt;
 }
 
-Golden::Golden(const std::string& model)
-    : file_(hybrids_root() / "models" / model / "golden.safetensors"),
-      view_(file_.bytes(), model + "/golden.safetensors") {}
+Golden::Golden(const std::filesystem::path& model)
+    : file_(model / "golden.safetensors"),
+      view_(file_.bytes(), (model / "golden.safetensors").string()) {}
 
 std::vector<float> Golden::floats(const std::string& name) const {
   const TensorView* view = view_.find(name);
@@ -56,9 +71,8 @@ std::vector<TokenId> Golden::ids(const std::string& name) const {
   return values;
 }
 
-std::shared_ptr<const ModelWeights> load_hybrid(const std::string& model,
+std::shared_ptr<const ModelWeights> load_hybrid(const std::filesystem::path& path,
                                                 const Architecture* architecture) {
-  const std::filesystem::path path = hybrids_root() / "models" / model;
   const Architecture& reads =
       architecture != nullptr ? *architecture : architecture_of(path, architectures());
   return load_directory(path, reads, WeightsDtype::kBf16);

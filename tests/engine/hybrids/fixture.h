@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,20 +19,20 @@
 
 namespace spel::engine::testing {
 
-/// Where they are: the environment's SPEL_HYBRIDS, else shared/hybrids beside the repository.
-[[nodiscard]] std::filesystem::path hybrids_root();
+/// The directory of one that make_fixtures.py wrote.
+[[nodiscard]] std::filesystem::path own_hybrid(const std::string& name);
 
-/// The five that this program runs, as they are called there; the empty list where there is no such
-/// directory.
-[[nodiscard]] std::vector<std::string> dense_hybrids();
+/// All that this program runs: make_fixtures.py's, and those with the real sizes' proportions where
+/// they are (the environment's SPEL_HYBRIDS, else shared/hybrids beside the repository).
+[[nodiscard]] std::vector<std::filesystem::path> dense_hybrids();
 
-/// Why tests over them are skipped.
-[[nodiscard]] std::string no_hybrids();
+/// A mixture of experts among the latter, if they are there.
+[[nodiscard]] std::optional<std::filesystem::path> expert_hybrid();
 
 /// golden.safetensors of one.
 class Golden {
  public:
-  explicit Golden(const std::string& model);
+  explicit Golden(const std::filesystem::path& model);
 
   [[nodiscard]] std::vector<float> floats(const std::string& name) const;
   [[nodiscard]] std::vector<TokenId> ids(const std::string& name) const;
@@ -44,7 +45,7 @@ class Golden {
 
 /// `architecture`: null for the one that reads it.
 [[nodiscard]] std::shared_ptr<const ModelWeights> load_hybrid(
-    const std::string& model, const Architecture* architecture = nullptr);
+    const std::filesystem::path& model, const Architecture* architecture = nullptr);
 
 /// One model ready to run.
 struct HybridRun {
