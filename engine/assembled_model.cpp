@@ -11,6 +11,8 @@
 #include "engine/files/mapped_file.h"
 #include "engine/speculate/model_drafter.h"
 #include "engine/text/id_tokenizer.h"
+#include "engine/text/tokenizer_config.h"
+#include "engine/text/tokenizer_file.h"
 
 namespace spel::engine {
 namespace {
@@ -26,13 +28,53 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const ModelConfig& config,
   }
 }
 
-GenerationConfig generation_config_of(const std::filesystem::path& path) {
+/// What `read` makes of a file of the directory; nothing where there is none.
+template <typename Read>
+auto read_if_there(const std::filesystem::path& path, const char* name, const Read& read) {
+  using Result = decltype(read(std::string_view(), std::string()));
   std::error_code ignored;
-  const std::filesystem::path file = path / kGenerationConfigName;
-  if (!std::filesystem::exists(file, ignored)) {
-    return {};
+  const std::filesystem::path file = path / name;
+  // One that is there but cannot be read is an error, not an absence.
+  if (std::filesystem::status(file, ignored).type() == std::filesystem::file_type::not_found) {
+    return Result();
   }
-  return read_generation_config(MappedFile(file).text(), file.string());
+  return read(MappedFile(file).text(), file.string());
+}
+
+GenerationConfig generation_config_of(const std::filesystem::path& path) {
+  return read_if_there(path, kGenerationConfigName, read_generation_config);
+}
+
+TokenizerConfig tokenizer_config_of(const std::filesystem::path& path) {
+  return read_if_there(path, kTokenizerConfigName, read_tokenizer_config);
+}
+
+/// Null where the directory has none.
+std::shared_ptr<const Tokenizer> tokenizer_in(const std::filesystem::path& path,
+                                              const TokenizerConfig& beside) {
+  return read_if_there(path, kTokenizerName, [&](std::string_view text, const std::string& source) {
+    return std::shared_ptr<const Tokenizer>(read_tokenizer_json(text, source, beside));
+  });
+}
+
+/// The file of its own goes before the one in tokenizer_config.json, as in transformers.
+std::optional<std::string> chat_template_of(const std::filesystem::path& path,
+                                            const TokenizerConfig& beside) {
+  auto own = read_if_there(path, kChatTemplateName, [](std::string_view text, const std::string&) {
+    return std::optional(std::string(text));
+  });
+  return own ? own : beside.chat_template;
+}
+
+/// A model may have more rows than tokens, never the other way round.
+void check_vocabulary(const Tokenizer& tokenizer, const ModelSpec& spec,
+                      const std::filesystem::path& path) {
+  if (tokenizer.vocab_size() > spec.vocab_size) {
+    refuse((path / kTokenizerName).string() + " has ids up to " +
+           std::to_string(tokenizer.vocab_size() - 1) + ", but the model's vocab_size is " +
+           std::to_string(spec.vocab_size) +
+           "; a model runs only with the tokenizer it was made with");
+  }
 }
 
 /// Of the configuration and the generation's, each once.
@@ -64,10 +106,14 @@ LoadedModel load_directory_alone(const std::filesystem::path& path, WeightsDtype
     return loaded;
   }
   const GenerationConfig generation = generation_config_of(path);
+  const TokenizerConfig beside = tokenizer_config_of(path);
+  std::shared_ptr<const Tokenizer> tokenizer = tokenizer_in(path, beside);
   loaded.weights = load_directory(path, architecture, dtype);
   const ModelSpec& spec = loaded.weights->target.spec;
-  loaded.tokenizer = make_id_tokenizer(spec.vocab_size);
+  loaded.tokenizer = tokenizer ? tokenizer : make_id_tokenizer(spec.vocab_size);
+  check_vocabulary(*loaded.tokenizer, spec, path);
   loaded.end_tokens = end_tokens_of(spec, generation.eos, path);
+  loaded.chat_template = chat_template_of(path, beside);
   loaded.defaults = generation.defaults;
   return loaded;
 }
@@ -105,7 +151,7 @@ LoadedModel load_text_model(const std::filesystem::path& path, WeightsDtype dtyp
   }
   const std::unique_ptr<ModelSource> source = open_model(path);
   auto tokenizer = tokenizer_of(source->config(), path);
-  return {build_weights(*source, dtype), std::move(tokenizer), source->config(), {}, {}};
+  return {build_weights(*source, dtype), std::move(tokenizer), source->config(), {}, {}, {}};
 }
 
 AssembledModel assemble_model(LoadedModel loaded, const RunOptions& options) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/arch/generation_config.h"
@@ -24,10 +25,10 @@ namespace spel::engine {
 struct LoadedModel {
   std::shared_ptr<const ModelWeights> weights;
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::optional<ModelConfig> config = {};  ///< Of the document's architecture.
-  std::vector<TokenId> end_tokens =
-      {};                            ///< Those that config.json and generation_config.json name.
-  GenerationDefaults defaults = {};  ///< What requests get where they say nothing.
+  std::optional<ModelConfig> config = {};         ///< Of the document's architecture.
+  std::vector<TokenId> end_tokens = {};           ///< Of config.json and generation_config.json.
+  GenerationDefaults defaults = {};               ///< What requests get where they say nothing.
+  std::optional<std::string> chat_template = {};  ///< The directory's, in Jinja.
 };
 
 /// How a model is run: nothing here but numerics changes what it computes.

@@ -15,6 +15,7 @@ inline constexpr std::size_t kHeadDimMax = 4096;
 inline constexpr std::uint32_t kVocabMax = 1U << 20;
 inline constexpr std::uint32_t kMaxSeqMax = 1U << 20;
 inline constexpr std::uint32_t kConvTapsMax = 8;
+inline constexpr std::size_t kSplitPatternBytesMax = 8192;  ///< Of a tokenizer.
 inline constexpr std::size_t kShardsMax = 4096;  ///< Files of one model.
 
 // Speculation.

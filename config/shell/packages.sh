@@ -138,7 +138,7 @@ need_build_tools() {
   local boost=libboost-dev
   ! command -v apt-get >/dev/null || boost=$(boost_package)
   need cmake ninja-build g++ ccache "$boost" nlohmann-json3-dev libspdlog-dev libcli11-dev \
-    prometheus-cpp-dev libsqlite3-dev libssl-dev libgtest-dev libgmock-dev curl && return 0
+    prometheus-cpp-dev libsqlite3-dev libssl-dev libpcre2-dev libutf8proc-dev libgtest-dev libgmock-dev curl && return 0
   # Asked not to install: what is there may do, and CMake says what it does not find.
   [[ ${SPEL_NO_INSTALL:-} == 1 ]]
 }

@@ -16,6 +16,7 @@ inline constexpr const char* kDraftName = "draft.safetensors";
 inline constexpr const char* kGoldenName = "golden.safetensors";
 inline constexpr const char* kTokenizerName = "tokenizer.json";
 inline constexpr const char* kTokenizerConfigName = "tokenizer_config.json";
+inline constexpr const char* kChatTemplateName = "chat_template.jinja";
 inline constexpr const char* kSumsName = "SHA256SUMS";
 
 inline constexpr std::size_t kConfigJsonBytesMax = 1U << 20;

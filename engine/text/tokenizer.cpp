@@ -23,6 +23,11 @@ class TableTokenizer : public Tokenizer {
                ? std::string_view(tokens_[static_cast<std::size_t>(token)])
                : std::string_view();
   }
+  [[nodiscard]] std::optional<TokenId> token_of(std::string_view bytes) const override {
+    const auto at = std::ranges::find(tokens_, bytes);
+    return at != tokens_.end() ? std::optional(static_cast<TokenId>(at - tokens_.begin()))
+                               : std::nullopt;
+  }
   [[nodiscard]] std::optional<TokenId> bos() const override { return std::nullopt; }
   [[nodiscard]] std::optional<TokenId> eos() const override { return eos_; }
 
@@ -47,7 +52,9 @@ class AsciiTokenizer final : public TableTokenizer {
  public:
   explicit AsciiTokenizer(std::optional<TokenId> eos) : TableTokenizer(ascii_table(), eos) {}
 
-  [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const override {
+  using Tokenizer::encode;
+  [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
+                                            const EncodeOptions& /*options*/) const override {
     std::vector<TokenId> tokens;
     tokens.reserve(text.size());
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -69,7 +76,9 @@ class ListTokenizer final : public TableTokenizer {
  public:
   using TableTokenizer::TableTokenizer;
 
-  [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const override {
+  using Tokenizer::encode;
+  [[nodiscard]] std::vector<TokenId> encode(std::string_view text,
+                                            const EncodeOptions& /*options*/) const override {
     std::vector<TokenId> ids;
     std::size_t at = 0;
     while (at < text.size()) {

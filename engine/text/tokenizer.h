@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "config/base/byte_range.h"
 #include "config/base/error.h"
 #include "engine/types.h"
 
@@ -26,16 +28,33 @@ class NoTokenError : public Error {
   std::size_t offset_;
 };
 
+/// How the tokens that were added to a vocabulary are found in a text: `<|im_end|>`, `<think>`.
+struct EncodeOptions {
+  bool parse_added = true;  ///< Off: the text is nothing but text.
+  /// Parts of the text that somebody else wrote: no added token has a byte there. In order, apart.
+  std::span<const ByteRange> foreign = {};
+};
+
 /// Immutable, safe from any thread.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
+  /// Ids are below it; not each of them need be a token.
   [[nodiscard]] virtual std::size_t vocab_size() const = 0;
   /// Throws NoTokenError for the first character that has no token.
-  [[nodiscard]] virtual std::vector<TokenId> encode(std::string_view text) const = 0;
+  [[nodiscard]] virtual std::vector<TokenId> encode(std::string_view text,
+                                                    const EncodeOptions& options) const = 0;
+  [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const {
+    return encode(text, EncodeOptions());
+  }
   /// The bytes of one token, possibly part of a UTF-8 character; none for an id that is not one.
   [[nodiscard]] virtual std::string_view bytes(TokenId token) const = 0;
+  [[nodiscard]] virtual bool has_token(TokenId token) const { return !bytes(token).empty(); }
+  /// One that structures a text and is not shown as part of it.
+  [[nodiscard]] virtual bool is_special(TokenId /*token*/) const { return false; }
+  /// The token of exactly these bytes; one that was added goes before others.
+  [[nodiscard]] virtual std::optional<TokenId> token_of(std::string_view bytes) const = 0;
   [[nodiscard]] virtual std::optional<TokenId> bos() const = 0;
   /// The token that ends an answer, unless the request ignores it.
   [[nodiscard]] virtual std::optional<TokenId> eos() const = 0;

@@ -1,4 +1,6 @@
 // What a downloaded directory may look like, and what is said of one that cannot be served.
+#include <array>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -86,6 +88,35 @@ TEST(HybridDirectory, IsAskedWithIdsAndEndsWhereItsFilesSay) {
   EXPECT_EQ(loaded.tokenizer->vocab_size(), 96U);
   EXPECT_THROW((void)loaded.tokenizer->encode("text"), NoTokenizerError);
   EXPECT_EQ(loaded.weights->target.spec.name, directory.path().filename());
+}
+
+TEST(HybridDirectory, ItsTokenizerMayHaveFewerTokensThanTheModelRowsAndNeverMore) {
+  const std::string letters = R"({"model": {"type": "BPE", "merges": [], "vocab": {)";
+  // The 256 letters of bytes: more than this model has rows for.
+  std::string vocabulary;
+  for (unsigned id = 0; id < 256; ++id) {
+    const bool printable = (id >= 33 && id <= 126) || (id >= 161 && id <= 172) || id >= 174;
+    static unsigned next = 256;
+    const unsigned letter = printable ? id : next++;
+    std::array<char, 16> escaped{};
+    std::snprintf(escaped.data(), escaped.size(), "\"\\u%04x\"", letter);
+    vocabulary += (id > 0 ? "," : "") + std::string(escaped.data()) + ":" + std::to_string(id);
+  }
+  const Directory directory("qwen35-text");
+  directory.write("tokenizer.json", letters + vocabulary + "}}}");
+  expect_words(directory.refusal(), {"tokenizer.json", "ids up to 255", "vocab_size is 96"});
+}
+
+TEST(HybridDirectory, ItsChatTemplateIsTheFileElseTheTokenizersConfiguration) {
+  const Directory directory("qwen35-text");
+  const auto found = [&] {
+    return load_text_model(directory.path(), WeightsDtype::kBf16).chat_template;
+  };
+  EXPECT_EQ(found(), std::nullopt);
+  directory.write("tokenizer_config.json", R"({"chat_template": "{{ one }}"})");
+  EXPECT_EQ(found(), "{{ one }}");
+  directory.write("chat_template.jinja", "{{ two }}");
+  EXPECT_EQ(found(), "{{ two }}");
 }
 
 TEST(HybridDirectory, AnEndBeyondTheVocabularyIsRefused) {

@@ -1,0 +1,38 @@
+// Tokens that were added to a vocabulary: found in the text as it is, before anything else is done
+// with it. Internal to engine/text.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/text/tokenizer.h"
+
+namespace spel::engine {
+
+/// Immutable once filled.
+class AddedTokens {
+ public:
+  void add(std::string content, TokenId token);
+
+  struct Match {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    TokenId token = 0;
+  };
+  /// The first at or behind `from`, the longest of those that begin together. None has a byte in a
+  /// range of `foreign`.
+  [[nodiscard]] std::optional<Match> find(std::string_view text, std::size_t from,
+                                          std::span<const ByteRange> foreign) const;
+
+ private:
+  std::vector<std::pair<std::string, TokenId>> tokens_;  ///< The longest first.
+  std::array<bool, 256> first_bytes_{};
+};
+
+}  // namespace spel::engine
