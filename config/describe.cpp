@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "config/options.h"
 
@@ -61,12 +62,11 @@ std::string config_help() {
   return help;
 }
 
-std::string config_listing(const LoadedConfig& loaded) {
+std::string config_listing(const ServerConfig& config, const Sources& sources) {
   std::vector<std::string> lines;
   std::size_t width = 0;
   for (const auto& option : option_table()) {
-    lines.push_back("  \"" + std::string(option.key) + "\": " + option_json(loaded.config, option) +
-                    ",");
+    lines.push_back("  \"" + std::string(option.key) + "\": " + option_json(config, option) + ",");
     width = std::max(width, lines.back().size());
   }
   lines.back().pop_back();  // No comma after the last.
@@ -75,7 +75,7 @@ std::string config_listing(const LoadedConfig& loaded) {
   for (const auto& option : option_table()) {
     std::string& line = lines[index++];
     line.resize(width, ' ');
-    listing += line + "  // " + loaded.sources.find(option.key)->second + "\n";
+    listing += line + "  // " + sources.find(option.key)->second + "\n";
   }
   return listing + "}\n";
 }

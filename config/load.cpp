@@ -9,7 +9,6 @@
 #include "config/base/error.h"
 #include "config/base/shipped_model.h"
 #include "config/config_file.h"
-#include "config/describe.h"
 #include "config/options.h"
 
 namespace spel::config {
@@ -224,7 +223,7 @@ LoadedConfig load_server_config(const std::vector<std::string>& arguments,
   loaded.warnings = find_warnings(loaded.config, environment);
   if (flags.print_config) {
     loaded.action = Action::kPrint;
-    loaded.text = config_listing(loaded);
+    loaded.text = config_listing(loaded.config, loaded.sources);
   }
   return loaded;
 }

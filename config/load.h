@@ -1,11 +1,12 @@
 // Flags over environment over file over defaults.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "config/describe.h"
 #include "config/server_config.h"
 
 namespace spel::config {
@@ -25,8 +26,7 @@ struct LoadedConfig {
   ServerConfig config;
   std::string text;                   ///< For kPrint.
   std::vector<std::string> warnings;  ///< Variables that look like ours and are not.
-  /// Key to "flag" | "environment" | "file" | "default".
-  std::map<std::string, std::string, std::less<>> sources;
+  Sources sources;
 };
 
 /// `arguments` is what follows `spel serve`. Throws Error(kInvalidArgument) for a bad flag, name or
@@ -34,8 +34,5 @@ struct LoadedConfig {
 /// that cannot be read. The caller exits with status 2.
 [[nodiscard]] LoadedConfig load_server_config(const std::vector<std::string>& arguments,
                                               const Environment& environment);
-
-/// The options as a Markdown table.
-[[nodiscard]] std::string config_table();
 
 }  // namespace spel::config

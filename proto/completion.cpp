@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "proto/error_body.h"
 #include "proto/fields.h"
 #include "proto/generation_fields.h"
 
@@ -100,15 +99,6 @@ CompletionRequest read_completion(Fields& fields, const std::string& bank) {
   read_generation_options(fields, Endpoints::kCompletions, request.options, bank);
   request.options.unknown_fields += fields.unknown();
   return request;
-}
-
-void check_token_ids(const CompletionRequest& request, std::size_t vocab_size) {
-  check_token_ids(request.options, vocab_size);
-  for (const auto& prompt : request.prompts) {
-    if (const auto* ids = std::get_if<std::vector<TokenId>>(&prompt)) {
-      require_in_vocabulary(*ids, vocab_size, std::string(kPrompt));
-    }
-  }
 }
 
 }  // namespace spel::proto

@@ -12,6 +12,8 @@
 
 namespace spel::proto {
 
+class Fields;
+
 /// Text to tokenise, or the tokens themselves. Never empty.
 using Prompt = std::variant<std::string, std::vector<TokenId>>;
 
@@ -25,7 +27,8 @@ struct CompletionRequest {
 [[nodiscard]] CompletionRequest parse_completion_request(std::string_view body,
                                                          const JsonLimits& limits = {});
 
-/// check_token_ids() of the options, and of the prompts.
-void check_token_ids(const CompletionRequest& request, std::size_t vocab_size);
+/// The same from the members of a body that holds others too. `bank` is the one that the path
+/// names, if any.
+[[nodiscard]] CompletionRequest read_completion(Fields& fields, const std::string& bank = {});
 
 }  // namespace spel::proto

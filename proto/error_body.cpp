@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "proto/json_text.h"
+#include "config/json/value.h"
 
 namespace spel::proto {
 

@@ -37,7 +37,7 @@ struct StreamOptions {
 };
 
 /// Every number is finite and inside the documented range. Token ids are >= 0; whether they are in
-/// the vocabulary is for check_token_ids() to say.
+/// the vocabulary is for vocabulary.h to say.
 struct GenerationOptions {
   std::string model;                      ///< Empty: not named, the resident model is meant.
   std::optional<std::size_t> max_tokens;  ///< Absent (chat only): the server's bound.
@@ -64,8 +64,5 @@ struct GenerationOptions {
   std::optional<NoteBankOptions> notebank;
   std::size_t unknown_fields = 0;  ///< Members we do not know, ignored. For a metric.
 };
-
-/// Throws RequestError naming the field when stop_token_ids or logit_bias hold an id >= vocab_size.
-void check_token_ids(const GenerationOptions& options, std::size_t vocab_size);
 
 }  // namespace spel::proto

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "proto/completion.h"
 #include "proto/fields.h"
 #include "proto/foreign_fields.h"
 #include "proto/generation.h"
@@ -27,15 +26,8 @@ void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptio
 /// The member "ranker".
 [[nodiscard]] std::optional<Ranker> read_ranker(Fields& fields);
 
-/// A completion request, from the members of its body.
-[[nodiscard]] CompletionRequest read_completion(Fields& fields, const std::string& bank = {});
-
 /// The token ids of a JSON array; `param` names it in errors ("prompt[1]").
 [[nodiscard]] std::vector<TokenId> read_token_ids(const JsonValue& array, const std::string& param);
-
-/// Throws RequestError naming `param` and the place of the first id >= vocab_size.
-void require_in_vocabulary(const std::vector<TokenId>& ids, std::size_t vocab_size,
-                           const std::string& param);
 
 /// The most tokens a request may ask for; beyond the context the output is cut there.
 inline constexpr std::size_t kMaxTokensMax = 2147483647;

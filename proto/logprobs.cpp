@@ -3,10 +3,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "config/json/value.h"
 #include "proto/text_assembler.h"
 
 namespace spel::proto {

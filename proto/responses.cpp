@@ -5,7 +5,6 @@
 
 #include "proto/error_body.h"
 #include "proto/json_text.h"
-#include "proto/logprobs.h"
 
 namespace spel::proto {
 

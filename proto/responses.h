@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "proto/generation.h"
+#include "proto/logprobs.h"
 #include "proto/receipt.h"
 
 namespace spel::proto {
@@ -19,21 +20,6 @@ struct ResponseHead {
   std::int64_t created = 0;  ///< Unix seconds.
   std::string model;
   std::string system_fingerprint;  ///< Empty: left out.
-};
-
-struct TokenAlternative {
-  TokenId token = 0;
-  std::string bytes;
-  float logprob = 0.0F;
-};
-
-/// One token of a choice as logprobs report it.
-struct TokenReport {
-  TokenId token = 0;
-  std::string bytes;
-  std::optional<float> logprob;  ///< Absent for the first token of an echoed prompt.
-  std::vector<TokenAlternative> top;
-  std::size_t text_offset = 0;  ///< Where it starts in the choice's text, in code points.
 };
 
 /// A whole choice, or what one chunk adds to it. `text` is valid UTF-8.

@@ -68,10 +68,6 @@ DetokenizeRequest parse_detokenize_request(std::string_view body, const JsonLimi
   return request;
 }
 
-void check_token_ids(const DetokenizeRequest& request, std::size_t vocab_size) {
-  require_in_vocabulary(request.tokens, vocab_size, "tokens");
-}
-
 TokenizeAnswer::TokenizeAnswer(std::vector<TokenId> tokens, BytesOf bytes, bool with_pieces,
                                std::size_t max_seq)
     : tokens_(std::move(tokens)),

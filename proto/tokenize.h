@@ -29,8 +29,6 @@ struct DetokenizeRequest {
 };
 [[nodiscard]] DetokenizeRequest parse_detokenize_request(std::string_view body,
                                                          const JsonLimits& limits = {});
-/// Throws RequestError (400, param "tokens") for an id >= vocab_size.
-void check_token_ids(const DetokenizeRequest& request, std::size_t vocab_size);
 
 /// The bytes of one token.
 using BytesOf = std::function<std::string_view(TokenId)>;

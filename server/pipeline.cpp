@@ -9,6 +9,7 @@
 #include "config/base/limits.h"
 #include "proto/error_body.h"
 #include "proto/text_assembler.h"
+#include "proto/vocabulary.h"
 #include "server/normalize_text.h"
 #include "server/translate.h"
 

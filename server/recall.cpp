@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "proto/error_body.h"
+#include "proto/vocabulary.h"
 #include "server/note_service.h"
 #include "server/translate.h"
 

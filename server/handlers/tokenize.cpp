@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "proto/error_body.h"
+#include "proto/vocabulary.h"
 #include "server/answer_parts.h"
 #include "server/handlers/body.h"
 #include "server/handlers/handlers.h"

@@ -10,6 +10,7 @@
 #include "proto/error_body.h"
 #include "proto/text_assembler.h"
 #include "proto/tokenize.h"
+#include "proto/vocabulary.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/vocabulary.h"
 #include "tests/proto/refusal.h"
 
 namespace spel::proto {

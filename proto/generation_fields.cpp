@@ -1,16 +1,13 @@
+#include "proto/generation_fields.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "config/base/limits.h"
-#include "proto/error_body.h"
-#include "proto/foreign_fields.h"
-#include "proto/generation_fields.h"
-#include "proto/json_text.h"
 
 namespace spel::proto {
 
@@ -267,29 +264,6 @@ std::vector<TokenId> read_token_ids(const json& array, const std::string& param)
     ids.push_back(static_cast<TokenId>(require_integer(value, param, 0, kTokenIdMax)));
   }
   return ids;
-}
-
-void require_in_vocabulary(const std::vector<TokenId>& ids, std::size_t vocab_size,
-                           const std::string& param) {
-  const auto place = std::find_if(ids.begin(), ids.end(), [&](TokenId id) {
-    return id < 0 || static_cast<std::size_t>(id) >= vocab_size;
-  });
-  if (place != ids.end()) {
-    throw RequestError(invalid_request(
-        "\"" + param + "\" holds token id " + std::to_string(*place) +
-            ", which is out of vocabulary (0 to " + std::to_string(vocab_size - 1) + ").",
-        param, "out_of_vocabulary"));
-  }
-}
-
-void check_token_ids(const GenerationOptions& options, std::size_t vocab_size) {
-  require_in_vocabulary(options.stop_token_ids, vocab_size, "stop_token_ids");
-  std::vector<TokenId> biased;
-  biased.reserve(options.logit_bias.size());
-  for (const auto& [id, bias] : options.logit_bias) {
-    biased.push_back(id);
-  }
-  require_in_vocabulary(biased, vocab_size, "logit_bias");
 }
 
 }  // namespace spel::proto
