@@ -73,6 +73,32 @@ void attend(benchmark::State& state, const Kernels& kernels) {
   report_macs(state, 2 * positions * kDim);
 }
 
+/// All blocks of one key-value head for the query heads that share it; GB/s of keys and values.
+void attend_blocks(benchmark::State& state, const Kernels& kernels) {
+  constexpr std::size_t kDim = 256;
+  constexpr std::size_t kPart = kDim + 2;
+  const auto queries = static_cast<std::size_t>(state.range(0));
+  const auto positions = static_cast<std::size_t>(state.range(1));
+  const std::size_t blocks = positions / kAttentionBlock;
+  const auto keys = bench_values(positions * kDim), values = bench_values(positions * kDim);
+  const auto q = bench_values(queries * kDim);
+  std::vector<float> parts(queries * blocks * kPart), out(queries * kDim);
+  for (auto _ : state) {
+    for (std::size_t b = 0; b < blocks; ++b) {
+      const std::size_t from = b * kAttentionBlock * kDim;
+      kernels.attend_block(
+          {keys.data() + from, values.data() + from, kAttentionBlock, kDim, 0.0625F}, q.data(),
+          kDim, queries, parts.data() + b * kPart, blocks * kPart);
+    }
+    for (std::size_t i = 0; i < queries; ++i) {
+      kernels.merge_attention(parts.data() + i * blocks * kPart, kPart, blocks, kDim,
+                              out.data() + i * kDim);
+    }
+    benchmark::DoNotOptimize(out.data());
+  }
+  report_macs(state, 2 * queries * positions * kDim, 2 * positions * kDim * sizeof(float));
+}
+
 void store_key(benchmark::State& state, const Kernels& kernels) {
   constexpr std::size_t kDim = 64;
   std::vector<float> keys(16 * kDim);
@@ -96,6 +122,30 @@ void rope(benchmark::State& state, const Kernels& kernels) {
   }
 }
 
+void rope_halves(benchmark::State& state, const Kernels& kernels) {
+  constexpr std::size_t kDim = 256;
+  constexpr std::size_t kTurned = 64;
+  const auto heads = static_cast<std::size_t>(state.range(0));
+  auto x = bench_values(heads * kDim);
+  const std::vector<float> cos(kTurned / 2, 1.0F), sin(kTurned / 2, 0.0F);
+  for (auto _ : state) {
+    kernels.rope_halves(x.data(), heads, kDim, kTurned, cos.data(), sin.data());
+    benchmark::DoNotOptimize(x.data());
+  }
+}
+
+void delta_gates(benchmark::State& state, const Kernels& kernels) {
+  const auto heads = static_cast<std::size_t>(state.range(0));
+  const auto a = bench_values(heads);
+  const std::vector<float> rate(heads, 1.0F);
+  std::vector<float> decay(heads), write(heads);
+  for (auto _ : state) {
+    kernels.delta_gates(a.data(), a.data(), rate.data(), a.data(), heads, 1.0F, decay.data(),
+                        write.data());
+    benchmark::DoNotOptimize(decay.data());
+  }
+}
+
 const bool kRegistered = [] {
   register_row("rms_norm", [](const Kernels& k, const float* x, const float* w, float* y,
                               std::size_t n) { k.rms_norm(x, w, n, 1e-5F, y); });
@@ -109,6 +159,8 @@ const bool kRegistered = [] {
   });
   register_row("sigmoid", [](const Kernels& k, const float* x, const float*, float* y,
                              std::size_t n) { k.sigmoid(x, n, y); });
+  register_row("sigmoid_mul", [](const Kernels& k, const float* x, const float* w, float* y,
+                                 std::size_t n) { k.sigmoid_mul(x, w, n, y); });
   register_row("add", [](const Kernels& k, const float*, const float* w, float* y, std::size_t n) {
     k.add(y, w, n);
   });
@@ -134,8 +186,12 @@ const bool kRegistered = [] {
                });
   register_for_sets("delta_rule", delta, {{64}, {128}});
   register_for_sets("attend", attend, {{64}, {512}, {4096}});
+  register_for_sets("attend_blocks", attend_blocks,
+                    {{1, 256}, {2, 256}, {4, 256}, {1, 8192}, {4, 8192}, {6, 8192}});
   register_for_sets("store_key", store_key, {{}});
   register_for_sets("rope", rope, {{6}, {16}});
+  register_for_sets("rope_halves", rope_halves, {{8}});
+  register_for_sets("delta_gates", delta_gates, {{16}, {48}});
   return true;
 }();
 

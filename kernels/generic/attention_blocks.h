@@ -6,58 +6,94 @@
 namespace spel::kernels {
 namespace {
 
-/// scratch[query][j …] = logit_scale * (q . key j) for the panel of positions at j: one chain over
-/// d for each of Q queries. How many share a load changes no bit.
-template <int Q>
+/// Values read before their sums rest in memory: these and the next, which are asked for meanwhile,
+/// fit the nearest cache.
+constexpr std::size_t kValueRows = 16;
+
+/// logits[query][j …] = logit_scale * (q . key j) for P panels of positions at j: one chain over d
+/// for each position and each of Q queries. How many share a load changes no bit.
+template <int Q, int P>
 inline void block_logits(const AttentionBlock& block, const float* q, std::size_t q_stride,
-                         float (*scratch)[kAttentionBlock]) {
+                         std::size_t j, float (*logits)[kAttentionBlock]) {
+  constexpr std::size_t kAhead = kPrefetchLines / P;
   const std::size_t hd = block.head_dim;
-  for (std::size_t j = 0; j < block.positions; j += 16) {
-    const float* panel = block.keys + j * hd;
-    F16 acc[Q];
+  const float* panels = block.keys + j * hd;
+  F16 acc[Q][P];
 #pragma GCC unroll 4
-    for (int i = 0; i < Q; ++i) {
-      acc[i] = splat(0.0F);
+  for (int i = 0; i < Q; ++i) {
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+      acc[i][p] = splat(0.0F);
     }
-    for (std::size_t d = 0; d < hd; ++d) {
-      const F16 key = load(panel + 16 * d);
+  }
+  // What is asked for lies kAhead lines down each panel; from a panel's last lines on, in the next
+  // group of panels.
+  std::size_t ahead = 16 * kAhead;
+  const std::size_t ends[] = {hd > kAhead ? hd - kAhead : 0, hd};
+  std::size_t d = 0;
+  for (const std::size_t end : ends) {
+    for (; d < end; ++d) {
+      F16 key[P];
+#pragma GCC unroll 8
+      for (int p = 0; p < P; ++p) {
+        const float* line = panels + (static_cast<std::size_t>(p) * hd + d) * 16;
+        key[p] = load(line);
+        prefetch(line + ahead);
+      }
 #pragma GCC unroll 4
       for (int i = 0; i < Q; ++i) {
-        acc[i] = fma(splat(q[static_cast<std::size_t>(i) * q_stride + d]), key, acc[i]);
+        const F16 query = splat(q[static_cast<std::size_t>(i) * q_stride + d]);
+#pragma GCC unroll 8
+        for (int p = 0; p < P; ++p) {
+          acc[i][p] = fma(query, key[p], acc[i][p]);
+        }
       }
     }
+    ahead += (P - 1) * hd * 16;
+  }
+  const F16 scale = splat(block.logit_scale);
 #pragma GCC unroll 4
-    for (int i = 0; i < Q; ++i) {
-      store(scratch[i] + j, mul(acc[i], splat(block.logit_scale)));
+  for (int i = 0; i < Q; ++i) {
+#pragma GCC unroll 8
+    for (int p = 0; p < P; ++p) {
+      store(logits[i] + j + 16 * static_cast<std::size_t>(p), mul(acc[i][p], scale));
     }
   }
 }
 
-/// Lanes [d, d + 16 N) of the sum over j of p_j v_j, one chain an element, for each of Q queries.
-/// With N = 1 the lanes past head_dim are left alone.
-template <int Q, int N>
+/// Lanes [d, d + 16 N) of parts += p_j v_j for the positions [begin, end), one chain an element,
+/// for each of Q queries. kTail: N is 1, and the head ends within these lanes.
+template <int Q, int N, bool kTail>
 inline void block_values(const AttentionBlock& block, const float (*p)[kAttentionBlock],
-                         std::size_t d, float* parts, std::size_t part_stride) {
-  const std::size_t lanes = block.head_dim - d < 16 ? block.head_dim - d : 16;
+                         std::size_t begin, std::size_t end, std::size_t d, float* parts,
+                         std::size_t part_stride) {
+  static_assert(N == 1 || !kTail, "a tail is one vector");
+  const std::size_t hd = block.head_dim;
+  const auto load_vector = [&](const float* from) {
+    return kTail ? load_partial(from, hd - d) : load(from);
+  };
   F16 acc[Q][N];
 #pragma GCC unroll 4
   for (int i = 0; i < Q; ++i) {
-#pragma GCC unroll 4
+    const float* part = parts + static_cast<std::size_t>(i) * part_stride + d;
+#pragma GCC unroll 8
     for (int n = 0; n < N; ++n) {
-      acc[i][n] = splat(0.0F);
+      acc[i][n] = begin == 0 ? splat(0.0F) : load_vector(part + 16 * static_cast<std::size_t>(n));
     }
   }
-  for (std::size_t j = 0; j < block.positions; ++j) {
-    const float* row = block.values + j * block.head_dim + d;
+  for (std::size_t j = begin; j < end; ++j) {
+    const float* row = block.values + j * hd + d;
     F16 value[N];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int n = 0; n < N; ++n) {
-      value[n] = N == 1 ? load_lanes(row, lanes) : load(row + 16 * static_cast<std::size_t>(n));
+      const float* vector = row + 16 * static_cast<std::size_t>(n);
+      value[n] = load_vector(vector);
+      prefetch(vector + kValueRows * hd);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < Q; ++i) {
       const F16 weight = splat(p[i][j]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int n = 0; n < N; ++n) {
         acc[i][n] = fma(weight, value[n], acc[i][n]);
       }
@@ -65,35 +101,49 @@ inline void block_values(const AttentionBlock& block, const float (*p)[kAttentio
   }
 #pragma GCC unroll 4
   for (int i = 0; i < Q; ++i) {
-    float* out = parts + static_cast<std::size_t>(i) * part_stride + d;
-#pragma GCC unroll 4
+    float* part = parts + static_cast<std::size_t>(i) * part_stride + d;
+#pragma GCC unroll 8
     for (int n = 0; n < N; ++n) {
-      if (N == 1) {
-        store_lanes(out, lanes, acc[i][n]);
+      if (kTail) {
+        store_partial(part, hd - d, acc[i][n]);
       } else {
-        store(out + 16 * static_cast<std::size_t>(n), acc[i][n]);
+        store(part + 16 * static_cast<std::size_t>(n), acc[i][n]);
       }
     }
   }
 }
 
+/// The parts of Q queries.
 template <int Q>
 inline void attend_queries(const AttentionBlock& block, const float* q, std::size_t q_stride,
                            float* parts, std::size_t part_stride) {
-  constexpr int kVectors = Q == 4 ? 2 : 4;  // As many sums as the registers hold.
+  constexpr int kVectors = attention_vectors(Q);
   const std::size_t hd = block.head_dim;
   float p[Q][kAttentionBlock];
-  block_logits<Q>(block, q, q_stride, p);
+  std::size_t j = 0;
+  for (; j + 16 * kVectors <= block.positions; j += 16 * kVectors) {
+    block_logits<Q, kVectors>(block, q, q_stride, j, p);
+  }
+  for (; j < block.positions; j += 16) {
+    block_logits<Q, 1>(block, q, q_stride, j, p);
+  }
   for (std::size_t i = 0; i < Q; ++i) {
     float* part = parts + i * part_stride;
     part[hd] = exp_sum(p[i], block.positions, p[i], part + hd + 1);
   }
-  std::size_t d = 0;
-  for (; d + 16 * kVectors <= hd; d += 16 * kVectors) {
-    block_values<Q, kVectors>(block, p, d, parts, part_stride);
-  }
-  for (; d < hd; d += 16) {
-    block_values<Q, 1>(block, p, d, parts, part_stride);
+  for (std::size_t begin = 0; begin < block.positions; begin += kValueRows) {
+    const std::size_t left = block.positions - begin;
+    const std::size_t end = begin + (left < kValueRows ? left : kValueRows);
+    std::size_t d = 0;
+    for (; d + 16 * kVectors <= hd; d += 16 * kVectors) {
+      block_values<Q, kVectors, false>(block, p, begin, end, d, parts, part_stride);
+    }
+    for (; d + 16 <= hd; d += 16) {
+      block_values<Q, 1, false>(block, p, begin, end, d, parts, part_stride);
+    }
+    if (d < hd) {
+      block_values<Q, 1, true>(block, p, begin, end, d, parts, part_stride);
+    }
   }
 }
 

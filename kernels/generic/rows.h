@@ -75,7 +75,9 @@ inline void rope_halves(float* x, std::size_t heads, std::size_t head_stride,
       const F16 x1 = load_lanes(x + half + i, lanes);
       const F16 c = load_lanes(cos + i, lanes);
       const F16 s = load_lanes(sin + i, lanes);
-      store_lanes(x + i, lanes, fma(x0, c, sub(splat(0.0F), mul(x1, s))));
+      // Minus the product, by its factor: 0 minus it would give +0 for -0.
+      const F16 minus_s = mul(splat(-1.0F), s);
+      store_lanes(x + i, lanes, fma(x0, c, mul(x1, minus_s)));
       store_lanes(x + half + i, lanes, fma(x1, c, mul(x0, s)));
     }
   }

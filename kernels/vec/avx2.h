@@ -26,6 +26,7 @@ constexpr int masked_field_panels(int) { return 1; }
 constexpr int kTernaryTileRows = 6;
 constexpr int shifted_field_panels(int) { return 1; }
 constexpr int kFieldShift[4] = {0, 2, 4, 6};
+constexpr int attention_vectors(int queries) { return 4 / queries; }
 
 inline F16 load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
 inline void store(float* p, F16 a) {

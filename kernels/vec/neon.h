@@ -29,6 +29,7 @@ constexpr int shifted_field_panels(int) { return 1; }
 constexpr bool kInt8Biased = false;
 /// … and the top field, which would be negative in place, is shifted down.
 constexpr int kFieldShift[4] = {0, 2, 4, 0};
+constexpr int attention_vectors(int queries) { return 4 / queries; }
 
 template <class Result, class Op>
 inline Result each_register(Op op) {

@@ -25,6 +25,7 @@ constexpr int kTernaryTileRows = 6;
 constexpr int shifted_field_panels(int) { return 1; }
 constexpr bool kInt8Biased = false;
 constexpr int kFieldShift[4] = {0, 0, 0, 0};
+constexpr int attention_vectors(int) { return 1; }
 
 template <class Result, class Op>
 inline Result each_lane(Op op) {

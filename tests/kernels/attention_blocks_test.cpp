@@ -1,60 +1,26 @@
-// Attention in blocks, the gates of the delta rule and rotation by halves against their definitions
-// in double.
-#include <algorithm>
-#include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 
-#include "tests/kernels/support.h"
+#include "kernels/scalar_math.h"
+#include "tests/kernels/attention_cache.h"
 
 namespace spel::kernels {
 namespace {
 
-/// One key-value head's cache, and what the definition makes of it.
-struct Cache {
-  Cache(Random& random, std::size_t positions_in, std::size_t dim_in)
-      : positions(positions_in), dim(dim_in), keys((positions + 15) / 16 * 16 * dim, 1e30F) {
-    rows = random.normals(positions * dim);
-    values = random.normals(positions * dim);
-    for (std::size_t j = 0; j < positions; ++j) {
-      Kernels::select().store_key(keys.data(), j, dim, rows.data() + j * dim);
-    }
-  }
+/// As the models have it: logits near 1, whatever the width.
+float scale_for(std::size_t dim) { return 1.0F / std::sqrt(static_cast<float>(dim)); }
 
-  [[nodiscard]] std::vector<double> attended(const float* q, double scale) const {
-    std::vector<double> weights(positions);
-    double top = -1e300;
-    for (std::size_t j = 0; j < positions; ++j) {
-      for (std::size_t d = 0; d < dim; ++d) {
-        weights[j] += scale * static_cast<double>(q[d]) * rows[j * dim + d];
-      }
-      top = std::max(top, weights[j]);
-    }
-    double sum = 0.0;
-    for (double& weight : weights) {
-      sum += weight = std::exp(weight - top);
-    }
-    std::vector<double> out(dim);
-    for (std::size_t j = 0; j < positions; ++j) {
-      for (std::size_t d = 0; d < dim; ++d) {
-        out[d] += weights[j] / sum * values[j * dim + d];
-      }
-    }
-    return out;
-  }
+std::size_t blocks_of(std::size_t positions) {
+  return (positions + kAttentionBlock - 1) / kAttentionBlock;
+}
 
-  std::size_t positions, dim;
-  std::vector<float> keys, rows, values;
-};
-
-constexpr float kScale = 0.3F;
-
-/// [queries][dim]
-std::vector<float> attend_in_blocks(const Kernels& kernels, const Cache& cache,
+/// [queries][dim], the queries `at_once` to a call.
+std::vector<float> attend_in_blocks(const Kernels& kernels, const AttentionCache& cache,
                                     const std::vector<float>& q, std::size_t queries,
                                     std::size_t at_once) {
   const std::size_t dim = cache.dim;
   const std::size_t part = dim + 2;
-  const std::size_t blocks = (cache.positions + kAttentionBlock - 1) / kAttentionBlock;
+  const std::size_t blocks = blocks_of(cache.positions);
   std::vector<float> parts(queries * blocks * part), out(queries * dim);
   for (std::size_t b = 0; b < blocks; ++b) {
     const std::size_t from = b * kAttentionBlock;
@@ -62,7 +28,7 @@ std::vector<float> attend_in_blocks(const Kernels& kernels, const Cache& cache,
                                .values = cache.values.data() + from * dim,
                                .positions = std::min(kAttentionBlock, cache.positions - from),
                                .head_dim = dim,
-                               .logit_scale = kScale};
+                               .logit_scale = scale_for(dim)};
     for (std::size_t i = 0; i < queries; i += at_once) {
       kernels.attend_block(block, q.data() + i * dim, dim, std::min(at_once, queries - i),
                            parts.data() + (i * blocks + b) * part, blocks * part);
@@ -75,35 +41,107 @@ std::vector<float> attend_in_blocks(const Kernels& kernels, const Cache& cache,
   return out;
 }
 
+/// One query's part of one block, operation by operation as NUMERICS.md states it.
+struct Part {
+  Part(const AttentionCache& cache, const float* q, std::size_t from)
+      : values(cache.dim), max(-std::numeric_limits<float>::infinity()) {
+    const std::size_t positions = std::min(kAttentionBlock, cache.positions - from);
+    std::vector<float> p(positions);
+    for (std::size_t j = 0; j < positions; ++j) {
+      float chain = 0.0F;
+      for (std::size_t d = 0; d < cache.dim; ++d) {
+        chain = std::fma(q[d], cache.rows[(from + j) * cache.dim + d], chain);
+      }
+      p[j] = scale_for(cache.dim) * chain;
+      max = std::max(max, p[j]);
+    }
+    for (float& logit : p) {
+      logit = exp_f32(logit - max);
+    }
+    sum = lane_sum(positions, [&](float lane, std::size_t j) { return lane + p[j]; });
+    for (std::size_t j = 0; j < positions; ++j) {
+      for (std::size_t d = 0; d < cache.dim; ++d) {
+        values[d] = std::fma(p[j], cache.values[(from + j) * cache.dim + d], values[d]);
+      }
+    }
+  }
+
+  std::vector<float> values;
+  float sum;
+  float max;
+};
+
+std::vector<float> merged(const std::vector<Part>& parts) {
+  float top = parts.front().max;
+  for (const Part& part : parts) {
+    top = std::max(top, part.max);
+  }
+  float sum = 0.0F;
+  std::vector<float> out(parts.front().values.size());
+  for (const Part& part : parts) {
+    const float weight = exp_f32(part.max - top);
+    sum = std::fma(weight, part.sum, sum);
+    for (std::size_t d = 0; d < out.size(); ++d) {
+      out[d] = std::fma(weight, part.values[d], out[d]);
+    }
+  }
+  for (float& value : out) {
+    value *= 1.0F / sum;
+  }
+  return out;
+}
+
+TEST(AttendBlocks, EverySetGivesTheDocumentedOrder) {
+  Random random(40);
+  SCOPED_TRACE(random.trace());
+  for (const std::size_t dim : {1U, 16U, 33U, 128U}) {
+    for (const std::size_t positions : {1U, 16U, 31U, 256U, 260U, 600U}) {
+      const AttentionCache cache(random, positions, dim);
+      const auto q = random.normals(dim);
+      std::vector<Part> parts;
+      for (std::size_t from = 0; from < positions; from += kAttentionBlock) {
+        parts.emplace_back(cache, q.data(), from);
+      }
+      const std::vector<float> expected = merged(parts);
+      for (const Kernels& kernels : KernelRegistry::attainable()) {
+        EXPECT_TRUE(same_bytes(expected, attend_in_blocks(kernels, cache, q, 1, 1)))
+            << kernels.variant() << ", " << positions << " x " << dim;
+      }
+    }
+  }
+}
+
 TEST(AttendBlocks, AreTheSoftmaxWeightedMeanOfTheValues) {
   Random random(41);
   SCOPED_TRACE(random.trace());
   for (const std::size_t dim : {16U, 33U, 256U}) {
-    for (const std::size_t positions : {1U, 17U, 256U, 257U, 1100U}) {
-      const Cache cache(random, positions, dim);
-      const std::size_t queries = 1 + positions % 7;
-      const auto q = random.normals(queries * dim);
-      const auto found = attend_in_blocks(Kernels::select(), cache, q, queries, queries);
-      for (std::size_t i = 0; i < queries; ++i) {
-        const auto expected = cache.attended(q.data() + i * dim, kScale);
-        for (std::size_t d = 0; d < dim; ++d) {
-          EXPECT_NEAR(found[i * dim + d], expected[d], 3e-6) << positions << " x " << dim;
+    // One block, one and a bit, up to five.
+    for (const std::size_t positions : {1U, 17U, 256U, 257U, 700U, 1024U, 1100U}) {
+      const AttentionCache cache(random, positions, dim);
+      for (std::size_t queries = 1; queries <= 8; ++queries) {
+        const auto q = random.normals(queries * dim);
+        const auto found = attend_in_blocks(Kernels::select(), cache, q, queries, queries);
+        for (std::size_t i = 0; i < queries; ++i) {
+          const auto expected = cache.attended(q.data() + i * dim, scale_for(dim));
+          for (std::size_t d = 0; d < dim; ++d) {
+            ASSERT_NEAR(found[i * dim + d], expected[d], 5e-6) << positions << " x " << dim;
+          }
         }
       }
     }
   }
 }
 
-TEST(AttendBlocks, GiveTheSameBitsOnEverySetHoweverManyQueriesShareALoad) {
+TEST(AttendBlocks, GiveTheSameBitsHoweverManyQueriesShareALoad) {
   Random random(42);
   SCOPED_TRACE(random.trace());
-  for (const std::size_t dim : {12U, 64U, 130U}) {
-    const Cache cache(random, 300, dim);
-    constexpr std::size_t kQueries = 7;
+  for (const std::size_t dim : {12U, 64U, 130U, 256U}) {
+    const AttentionCache cache(random, 300, dim);
+    constexpr std::size_t kQueries = 8;
     const auto q = random.normals(kQueries * dim);
     const auto one_by_one = attend_in_blocks(reference_kernels(), cache, q, kQueries, 1);
     for (const Kernels& kernels : KernelRegistry::attainable()) {
-      for (const std::size_t at_once : {1U, 2U, 3U, 4U, 7U}) {
+      for (const std::size_t at_once : {1U, 2U, 3U, 4U, 7U, 8U}) {
         EXPECT_TRUE(same_bytes(one_by_one, attend_in_blocks(kernels, cache, q, kQueries, at_once)))
             << kernels.variant() << ", " << at_once << " at once";
       }
@@ -111,52 +149,16 @@ TEST(AttendBlocks, GiveTheSameBitsOnEverySetHoweverManyQueriesShareALoad) {
   }
 }
 
-TEST(DeltaGates, AreExpOfMinusRateTimesSoftplusAndAScaledSigmoid) {
-  std::vector<float> a, b, rate, bias;
-  for (float x = -110.0F; x <= 110.0F; x += 0.37F) {
-    a.push_back(x);
-    b.push_back(-x / 3.0F);
-    bias.push_back(x / 7.0F);
-    rate.push_back(std::exp(-4.0F + 5.0F * std::abs(std::sin(x))));
-  }
-  std::vector<float> decay(a.size()), write(a.size());
-  Kernels::select().delta_gates(a.data(), b.data(), rate.data(), bias.data(), a.size(), 2.0F,
-                                decay.data(), write.data());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double x = static_cast<double>(a[i] + bias[i]);
-    const double softplus = std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
-    const double exponent = rate[i] * softplus;
-    // Half an ulp of the exponent is this much of the result.
-    EXPECT_NEAR(decay[i], std::exp(-exponent),
-                3e-7 * (1.0 + exponent) * std::exp(-exponent) + 1e-37)
-        << a[i];
-    EXPECT_NEAR(write[i], 2.0 / (1.0 + std::exp(-static_cast<double>(b[i]))), 5e-7) << b[i];
-  }
-}
-
-TEST(RopeHalves, TurnsPairsHalfTheRotaryPartApartAndLeavesTheRest) {
-  Random random(43);
-  SCOPED_TRACE(random.trace());
-  constexpr std::size_t kHeads = 3;
-  for (const std::size_t half : {1U, 4U, 16U, 37U}) {
-    const std::size_t stride = 2 * half + 5;
-    const auto before = random.normals(kHeads * stride);
-    const auto cos = random.normals(half);
-    const auto sin = random.normals(half);
-    auto x = before;
-    Kernels::select().rope_halves(x.data(), kHeads, stride, 2 * half, cos.data(), sin.data());
-    for (std::size_t at = 0; at < x.size(); ++at) {
-      const std::size_t i = at % stride;
-      double expected = before[at];
-      if (i < half) {
-        expected = static_cast<double>(before[at]) * cos[i] -
-                   static_cast<double>(before[at + half]) * sin[i];
-      } else if (i < 2 * half) {
-        expected = static_cast<double>(before[at]) * cos[i - half] +
-                   static_cast<double>(before[at - half]) * sin[i - half];
-      }
-      EXPECT_NEAR(x[at], expected, 1e-5);
-    }
+TEST(AttendBlocks, WeighABlockByItsOwnLargestLogit) {
+  // Logits of -1000 in the first block and 0 in the second: the first adds nothing, not NaN.
+  constexpr std::size_t kDim = 4;
+  constexpr std::size_t kPart = kDim + 2;
+  const std::vector<float> parts = {5.0F, 5.0F, 5.0F, 5.0F, 2.0F, -1000.0F,
+                                    8.0F, 4.0F, 2.0F, 1.0F, 4.0F, 0.0F};
+  for (const Kernels& kernels : KernelRegistry::attainable()) {
+    std::vector<float> out(kDim);
+    kernels.merge_attention(parts.data(), kPart, 2, kDim, out.data());
+    EXPECT_EQ(out, (std::vector<float>{2.0F, 1.0F, 0.5F, 0.25F})) << kernels.variant();
   }
 }
 

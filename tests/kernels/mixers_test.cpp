@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
-#include "tests/kernels/support.h"
+#include "kernels/scalar_math.h"
+#include "tests/kernels/attention_cache.h"
 
 namespace spel::kernels {
 namespace {
@@ -10,9 +11,11 @@ struct Heads {
   std::size_t dk;
   std::size_t dv;
 };
-constexpr float kDecay = 0.93F;
-constexpr float kWrite = 0.4F;
-constexpr Heads kHeads[] = {{1, 1}, {15, 17}, {16, 16}, {33, 5}, {64, 64}, {65, 31}, {128, 128}};
+constexpr Heads kHeads[] = {{1, 1},   {15, 17}, {16, 16},  {12, 24},   {33, 5},
+                            {64, 64}, {65, 31}, {96, 192}, {128, 128}, {128, 64}};
+
+/// Of one token in each.
+constexpr std::size_t kGateStride = 3;
 
 DeltaRule rule_for(Heads shape, bool decay_before_read) {
   return {.head_dim_k = shape.dk,
@@ -29,11 +32,28 @@ struct DeltaInput {
         state(random.normals(shape.dk * shape.dv)),
         q(random.normals(shape.dk * count)),
         k(random.normals(shape.dk * count, 0.2F)),
-        v(random.normals(shape.dk * count + shape.dv)) {}
+        v(random.normals(shape.dk * count + shape.dv)),
+        decay(random.normals(kGateStride * count)),
+        write(random.normals(kGateStride * count)) {
+    for (float& x : decay) {
+      x = sigmoid_f32(x + 2.0F);
+    }
+    for (float& x : write) {
+      x = 2.0F * sigmoid_f32(x);
+    }
+  }
+  /// The gates of the first token for every one.
+  [[nodiscard]] DeltaInput with_static_gates() const {
+    DeltaInput in = *this;
+    in.gate_stride = 0;
+    return in;
+  }
 
   Heads shape;
   std::size_t count;
+  std::size_t gate_stride = kGateStride;
   std::vector<float> state, q, k, v;  ///< q, k, v: token t at t * dk.
+  std::vector<float> decay, write;    ///< Token t at t * gate_stride.
 };
 
 /// What delta_rule() gives: outputs, and the state after every token that was kept.
@@ -61,9 +81,9 @@ DeltaResult run_delta(const Kernels& kernels, const DeltaRule& rule, const Delta
                             .k = in.k.data(),
                             .v = in.v.data(),
                             .stride = in.shape.dk,
-                            .decay = &kDecay,
-                            .write = &kWrite,
-                            .gate_stride = 0,
+                            .decay = in.decay.data(),
+                            .write = in.write.data(),
+                            .gate_stride = in.gate_stride,
                             .out = out.data(),
                             .out_stride = in.shape.dv,
                             .from = in.state.data(),
@@ -87,8 +107,8 @@ DeltaResult run_token_by_token(const Kernels& kernels, const DeltaRule& rule,
                               .k = in.k.data() + t * in.shape.dk,
                               .v = in.v.data() + t * in.shape.dk,
                               .stride = 0,
-                              .decay = &kDecay,
-                              .write = &kWrite,
+                              .decay = &in.decay[t * in.gate_stride],
+                              .write = &in.write[t * in.gate_stride],
                               .gate_stride = 0,
                               .out = out.data(),
                               .out_stride = 0,
@@ -126,20 +146,21 @@ TEST(DeltaRule, TokensTogetherGiveTheBitsOfTokensOneByOneInPlace) {
     for (const bool before : {false, true}) {
       const DeltaRule rule = rule_for(shape, before);
       for (const std::size_t count : {1U, 2U, 17U}) {
-        const DeltaInput in(random, shape, count);
-        for (const Kernels& kernels : KernelRegistry::attainable()) {
-          const DeltaResult alone = run_token_by_token(kernels, rule, in);
-          for (const bool past_caches : {false, true}) {
-            const DeltaResult all = run_delta(kernels, rule, in, Kept::kAll, past_caches);
-            EXPECT_TRUE(same_bytes(all.states, alone.states)) << kernels.variant();
-            EXPECT_TRUE(same_bytes(all.out, alone.out)) << kernels.variant();
-            const DeltaResult last = run_delta(kernels, rule, in, Kept::kLast, past_caches);
-            EXPECT_TRUE(same_bytes(last.out, alone.out)) << kernels.variant();
-            EXPECT_TRUE(
-                std::equal(alone.states.end() - static_cast<std::ptrdiff_t>(in.state.size()),
-                           alone.states.end(),
-                           last.states.end() - static_cast<std::ptrdiff_t>(in.state.size())))
-                << kernels.variant();
+        const DeltaInput own_gates(random, shape, count);
+        for (const DeltaInput& in : {own_gates, own_gates.with_static_gates()}) {
+          for (const Kernels& kernels : KernelRegistry::attainable()) {
+            SCOPED_TRACE(kernels.variant());
+            const DeltaResult alone = run_token_by_token(kernels, rule, in);
+            const auto size = static_cast<std::ptrdiff_t>(in.state.size());
+            for (const bool past_caches : {false, true}) {
+              const DeltaResult all = run_delta(kernels, rule, in, Kept::kAll, past_caches);
+              EXPECT_TRUE(same_bytes(all.states, alone.states));
+              EXPECT_TRUE(same_bytes(all.out, alone.out));
+              const DeltaResult last = run_delta(kernels, rule, in, Kept::kLast, past_caches);
+              EXPECT_TRUE(same_bytes(last.out, alone.out));
+              EXPECT_TRUE(std::equal(alone.states.end() - size, alone.states.end(),
+                                     last.states.end() - size));
+            }
           }
         }
       }
@@ -147,59 +168,72 @@ TEST(DeltaRule, TokensTogetherGiveTheBitsOfTokensOneByOneInPlace) {
   }
 }
 
+/// The rule in double over all tokens, [count][dv]; `state` is brought to the one after the last.
+std::vector<double> follow_rule(const DeltaInput& in, bool decay_before_read, double read_scale,
+                                std::vector<double>& state) {
+  std::vector<double> out;
+  for (std::size_t t = 0; t < in.count; ++t) {
+    const float* q = in.q.data() + t * in.shape.dk;
+    const float* k = in.k.data() + t * in.shape.dk;
+    const double decay = in.decay[t * in.gate_stride];
+    for (std::size_t i = 0; i < in.shape.dv; ++i) {
+      double* row = state.data() + i * in.shape.dk;
+      double read = 0.0;
+      for (std::size_t j = 0; j < in.shape.dk; ++j) {
+        read += row[j] * k[j];
+      }
+      const double update = in.write[t * in.gate_stride] *
+                            (in.v[t * in.shape.dk + i] - (decay_before_read ? decay : 1.0) * read);
+      double o = 0.0;
+      for (std::size_t j = 0; j < in.shape.dk; ++j) {
+        row[j] = decay * row[j] + update * k[j];
+        o += row[j] * q[j];
+      }
+      out.push_back(read_scale * o);
+    }
+  }
+  return out;
+}
+
 TEST(DeltaRule, FollowsTheUpdateRule) {
   Random random(33);
   SCOPED_TRACE(random.trace());
-  constexpr Heads kShape = {64, 64};
-  for (const bool before : {false, true}) {
-    const DeltaRule rule = rule_for(kShape, before);
-    const DeltaInput in(random, kShape, 1);
-    const DeltaResult result = run_delta(Kernels::select(), rule, in, Kept::kAll, true);
-    for (std::size_t i = 0; i < kShape.dv; ++i) {
-      double read = 0.0;
-      for (std::size_t j = 0; j < kShape.dk; ++j) {
-        read += static_cast<double>(in.state[i * kShape.dk + j]) * in.k[j];
+  for (const Heads shape : kHeads) {
+    for (const bool before : {false, true}) {
+      const DeltaRule rule = rule_for(shape, before);
+      DeltaInput in(random, shape, 5);
+      for (std::size_t t = 0; t < in.count; ++t) {
+        Kernels::select().l2_normalize(&in.k[t * shape.dk], 1, shape.dk, 1e-6F);
       }
-      const double update = 0.4 * (in.v[i] - (before ? 0.93 : 1.0) * read);
-      double o = 0.0;
-      for (std::size_t j = 0; j < kShape.dk; ++j) {
-        const double next = 0.93 * in.state[i * kShape.dk + j] + update * in.k[j];
-        EXPECT_NEAR(result.states[i * kShape.dk + j], next, 1e-5);
-        o += next * in.q[j];
+      const DeltaResult result = run_delta(Kernels::select(), rule, in, Kept::kLast, true);
+      std::vector<double> state(in.state.begin(), in.state.end());
+      const std::vector<double> out = follow_rule(in, before, rule.read_scale, state);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        EXPECT_NEAR(result.out[i], out[i], 2e-5) << shape.dk << " x " << shape.dv;
       }
-      EXPECT_NEAR(result.out[i], 0.125 * o, 1e-5);
+      const float* after = result.states.data() + (in.count - 1) * in.state.size();
+      for (std::size_t i = 0; i < state.size(); ++i) {
+        EXPECT_NEAR(after[i], state[i], 1e-5) << shape.dk << " x " << shape.dv;
+      }
     }
   }
 }
 
-/// A cache whose positions past the last are filled with what must never be read into the result.
-struct Cache {
-  Cache(Random& random, const Kernels& kernels, std::size_t positions_in, std::size_t dim_in)
-      : positions(positions_in), dim(dim_in), keys((positions + 15) / 16 * 16 * dim, 1e30F) {
-    rows = random.normals(positions * dim);
-    values = random.normals(positions * dim);
-    for (std::size_t j = 0; j < positions; ++j) {
-      kernels.store_key(keys.data(), j, dim, rows.data() + j * dim);
-    }
-  }
-  [[nodiscard]] AttentionHead head(float scale) const {
-    return {keys.data(), values.data(), positions, dim, scale};
-  }
-  std::size_t positions, dim;
-  std::vector<float> keys, rows, values;
-};
+AttentionHead head_of(const AttentionCache& cache, float scale) {
+  return {cache.keys.data(), cache.values.data(), cache.positions, cache.dim, scale};
+}
 
 TEST(Attend, EverySetGivesTheSameBits) {
   Random random(34);
   SCOPED_TRACE(random.trace());
   for (const std::size_t dim : {2U, 15U, 16U, 17U, 64U, 128U}) {
     for (const std::size_t positions : {1U, 2U, 15U, 16U, 17U, 63U, 200U}) {
-      const Cache cache(random, reference_kernels(), positions, dim);
+      const AttentionCache cache(random, positions, dim);
       const auto q = random.normals(dim);
       expect_same_on_every_set([&](const Kernels& kernels) {
         std::vector<float> scratch((positions + 15) / 16 * 16);
         std::vector<float> out(dim);
-        kernels.attend(cache.head(0.7F), q.data(), scratch.data(), out.data());
+        kernels.attend(head_of(cache, 0.7F), q.data(), scratch.data(), out.data());
         return out;
       });
     }
@@ -211,29 +245,14 @@ TEST(Attend, IsTheSoftmaxWeightedMeanOfTheValues) {
   SCOPED_TRACE(random.trace());
   constexpr std::size_t kDim = 64;
   for (const std::size_t positions : {1U, 5U, 33U, 300U}) {
-    const Cache cache(random, Kernels::select(), positions, kDim);
+    const AttentionCache cache(random, positions, kDim);
     const auto q = random.normals(kDim);
     std::vector<float> scratch((positions + 15) / 16 * 16);
     std::vector<float> out(kDim);
-    Kernels::select().attend(cache.head(0.3F), q.data(), scratch.data(), out.data());
-    std::vector<double> logits(positions);
-    double top = -1e300;
-    for (std::size_t j = 0; j < positions; ++j) {
-      for (std::size_t d = 0; d < kDim; ++d) {
-        logits[j] += 0.3 * static_cast<double>(q[d]) * cache.rows[j * kDim + d];
-      }
-      top = std::max(top, logits[j]);
-    }
-    double sum = 0.0;
-    for (double& l : logits) {
-      sum += l = std::exp(l - top);
-    }
+    Kernels::select().attend(head_of(cache, 0.3F), q.data(), scratch.data(), out.data());
+    const std::vector<double> expected = cache.attended(q.data(), 0.3F);
     for (std::size_t d = 0; d < kDim; ++d) {
-      double expected = 0.0;
-      for (std::size_t j = 0; j < positions; ++j) {
-        expected += logits[j] / sum * cache.values[j * kDim + d];
-      }
-      EXPECT_NEAR(out[d], expected, 2e-6) << "positions=" << positions;
+      EXPECT_NEAR(out[d], expected[d], 2e-6) << "positions=" << positions;
     }
   }
 }

@@ -11,15 +11,6 @@ namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-/// |found - expected| in units of the last place of `expected`.
-template <class Float>
-double ulps(Float found, long double expected) {
-  const auto rounded = static_cast<Float>(expected);
-  const Float next = std::nextafter(rounded, std::numeric_limits<Float>::infinity());
-  const long double unit = static_cast<long double>(next) - static_cast<long double>(rounded);
-  return static_cast<double>(std::fabs(static_cast<long double>(found) - expected) / unit);
-}
-
 TEST(ExpF32, IsWithinTwoUlp) {
   double worst = 0.0;
   for (float x = -103.9F; x < 88.72F; x += 0.00137F) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 #include <random>
 #include <span>
 #include <string>
@@ -71,6 +72,30 @@ void expect_same_on_every_set(Make make) {
   for (const Kernels& kernels : KernelRegistry::attainable()) {
     EXPECT_TRUE(same_bytes(expected, make(kernels))) << kernels.variant();
   }
+}
+
+/// sum over lanes i mod 16 in order, then the tree of NUMERICS.md.
+template <class Accumulate>
+float lane_sum(std::size_t n, Accumulate accumulate) {
+  float lanes[16] = {};
+  for (std::size_t i = 0; i < n; ++i) {
+    lanes[i % 16] = accumulate(lanes[i % 16], i);
+  }
+  for (std::size_t half = 8; half > 0; half /= 2) {
+    for (std::size_t l = 0; l < half; ++l) {
+      lanes[l] += lanes[l + half];
+    }
+  }
+  return lanes[0];
+}
+
+/// |found - expected| in units of the last place of `expected`.
+template <class Float>
+double ulps(Float found, long double expected) {
+  const auto rounded = static_cast<Float>(expected);
+  const Float next = std::nextafter(rounded, std::numeric_limits<Float>::infinity());
+  const long double unit = static_cast<long double>(next) - static_cast<long double>(rounded);
+  return static_cast<double>(std::fabs(static_cast<long double>(found) - expected) / unit);
 }
 
 /// int8 rows with the storage they point into.
