@@ -199,7 +199,7 @@ void check_mixers(const Kernels& kernels, Hash& hash) {
       kernels.attend({keys.data(), values.data(), positions, dim, 0.25F}, q.data(), scratch.data(),
                      out.data());
       hash.add(out);
-      constexpr std::size_t kQueries = 3;
+      constexpr std::size_t kQueries = 7;  // A tile of each height.
       const auto queries = inputs.floats(kQueries * dim);
       std::vector<float> parts(kQueries * (dim + 2));
       kernels.attend_block({keys.data(), values.data(), positions, dim, 0.25F}, queries.data(), dim,
