@@ -103,6 +103,11 @@ struct FunctionTable {
                        std::size_t n, float* out);
   void (*unit_rows)(float* x, std::size_t rows, std::size_t n);
   void (*project)(const float* x, const ProjectedTo* places, std::size_t n, float* out);
+
+  void (*block_max)(const float* x, std::size_t n, float* largest);
+  std::size_t (*places_at_least)(const float* x, std::size_t n, float least, std::uint32_t* places);
+  std::size_t (*race)(const float* x, std::size_t n, const Race& rules, std::uint32_t* places);
+  double (*softmax_sum)(const float* x, std::size_t n, double temperature, double top);
 };
 
 extern const FunctionTable kScalarTable;

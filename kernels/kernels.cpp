@@ -98,4 +98,19 @@ void Kernels::project(const float* x, const ProjectedTo* places, std::size_t n, 
   table_.project(x, places, n, out);
 }
 
+void Kernels::block_max(const float* x, std::size_t n, float* largest) const {
+  table_.block_max(x, n, largest);
+}
+std::size_t Kernels::places_at_least(const float* x, std::size_t n, float least,
+                                     std::uint32_t* places) const {
+  return table_.places_at_least(x, n, least, places);
+}
+std::size_t Kernels::race(const float* x, std::size_t n, const Race& rules,
+                          std::uint32_t* places) const {
+  return table_.race(x, n, rules, places);
+}
+double Kernels::softmax_sum(const float* x, std::size_t n, double temperature, double top) const {
+  return table_.softmax_sum(x, n, temperature, top);
+}
+
 }  // namespace spel::kernels

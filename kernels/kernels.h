@@ -128,6 +128,24 @@ class Kernels {
   /// out[places[i].output] += places[i].sign * x[i], for i in order.
   void project(const float* x, const ProjectedTo* places, std::size_t n, float* out) const;
 
+  // --- Choosing a token: one row of logits
+  // --------------------------------------------------------- NaN is as if it were not there.
+
+  /// largest[b] = the largest of block b, kMaxBlock elements each, the last maybe fewer; -inf for
+  /// none.
+  void block_max(const float* x, std::size_t n, float* largest) const;
+  /// Fills in the places of the elements >= least, rising; returns how many. `places` has room for
+  /// n.
+  [[nodiscard]] std::size_t places_at_least(const float* x, std::size_t n, float least,
+                                            std::uint32_t* places) const;
+  /// Fills in the places of the elements that stay in the race, rising; returns how many. `places`
+  /// has room for n.
+  [[nodiscard]] std::size_t race(const float* x, std::size_t n, const Race& rules,
+                                 std::uint32_t* places) const;
+  /// The sum of exp_f64(x / temperature - top), each term the bits of scalar_math.h.
+  [[nodiscard]] double softmax_sum(const float* x, std::size_t n, double temperature,
+                                   double top) const;
+
  private:
   friend struct KernelRegistry;
   Kernels(Isa isa, std::string_view variant, const FunctionTable& table)

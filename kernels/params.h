@@ -77,4 +77,18 @@ struct ProjectedTo {
   float sign;  ///< 1 or -1.
 };
 
+/// Logits per block of block_max().
+inline constexpr std::size_t kMaxBlock = 64;
+
+/// Which elements of a row of logits stay in a race of logit and noise. With v = 1 - u of an
+/// element's draw (counter.h) and h the upper word of the f64 bits of 2^52 v, element i stays if
+/// float(h) <= fma(x[i] - top, slope, level).
+struct Race {
+  std::uint64_t stream;  ///< The draw of element i is mix(stream ^ (first + i)).
+  std::uint64_t first;
+  float top;
+  float slope;
+  float level;
+};
+
 }  // namespace spel::kernels

@@ -19,4 +19,28 @@ inline constexpr float kExpC4 = 0x1.555556p-5F;
 inline constexpr float kExpC3 = 0x1.555556p-3F;
 inline constexpr float kExpC2 = 0.5F;
 
+// The same in f64: the Taylor series to degree 13, highest power first.
+inline constexpr double kExpLow64 = -746.0;  ///< exp here rounds to 0.
+inline constexpr double kExpHigh64 = 710.0;  ///< exp here overflows.
+inline constexpr double kRoundMagic64 = 0x1.8p+52;
+inline constexpr double kLog2E64 = 0x1.71547652b82fep+0;
+inline constexpr double kLn2Hi64 = 0x1.62e42feep-1;
+inline constexpr double kLn2Lo64 = 0x1.a39ef35793c76p-33;
+inline constexpr int kExpTerms64 = 14;
+// Not inline: every file has its own, so that no instruction set's object shares a symbol.
+constexpr double kExp64[kExpTerms64] = {1.0 / 6227020800,
+                                        1.0 / 479001600,
+                                        1.0 / 39916800,
+                                        1.0 / 3628800,
+                                        1.0 / 362880,
+                                        1.0 / 40320,
+                                        1.0 / 5040,
+                                        1.0 / 720,
+                                        1.0 / 120,
+                                        1.0 / 24,
+                                        1.0 / 6,
+                                        0.5,
+                                        1.0,
+                                        1.0};
+
 }  // namespace spel::kernels

@@ -10,11 +10,6 @@
 namespace spel::kernels {
 namespace {
 
-constexpr double kRoundMagic64 = 0x1.8p+52;
-constexpr double kLog2E64 = 0x1.71547652b82fep+0;
-constexpr double kLn2Hi64 = 0x1.62e42feep-1;
-constexpr double kLn2Lo64 = 0x1.a39ef35793c76p-33;
-
 /// p = p * x + c for each coefficient, highest power first.
 template <class Float, std::size_t N>
 Float horner(const Float (&coefficients)[N], Float x) {
@@ -31,20 +26,6 @@ constexpr float kLog32[] = {2.0F / 15, 2.0F / 13, 2.0F / 11, 2.0F / 9,
 constexpr double kLog64[] = {2.0 / 25, 2.0 / 23, 2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15,
                              2.0 / 13, 2.0 / 11, 2.0 / 9,  2.0 / 7,  2.0 / 5,  2.0 / 3};
 
-constexpr double kExp64[] = {1.0 / 6227020800,
-                             1.0 / 479001600,
-                             1.0 / 39916800,
-                             1.0 / 3628800,
-                             1.0 / 362880,
-                             1.0 / 40320,
-                             1.0 / 5040,
-                             1.0 / 720,
-                             1.0 / 120,
-                             1.0 / 24,
-                             1.0 / 6,
-                             0.5,
-                             1.0,
-                             1.0};
 // sin r = r + r^3 S(r^2), cos r = 1 - r^2/2 + r^4 C(r^2).
 constexpr double kSin64[] = {
     1.0 / 355687428096000, -1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800,
@@ -153,8 +134,8 @@ double exp_f64(double x) {
   if (x != x) {
     return x;
   }
-  x = x < 710.0 ? x : 710.0;
-  x = x > -746.0 ? x : -746.0;
+  x = x < kExpHigh64 ? x : kExpHigh64;
+  x = x > kExpLow64 ? x : kExpLow64;
   const double whole = std::fma(x, kLog2E64, kRoundMagic64) - kRoundMagic64;
   double r = std::fma(whole, -kLn2Hi64, x);
   r = std::fma(whole, -kLn2Lo64, r);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/generic/attention_blocks.h"
+#include "kernels/generic/choose.h"
 #include "kernels/generic/dense.h"
 #include "kernels/generic/low_bit.h"
 #include "kernels/generic/mixers.h"
@@ -47,7 +48,11 @@ constexpr FunctionTable make_table() {
           .coarse_alignments = coarse_alignments,
           .ordered_dots = ordered_dots,
           .unit_rows = unit_rows,
-          .project = project};
+          .project = project,
+          .block_max = block_max,
+          .places_at_least = places_at_least,
+          .race = race,
+          .softmax_sum = softmax_sum};
 }
 
 }  // namespace

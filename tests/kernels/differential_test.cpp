@@ -592,6 +592,54 @@ void project(const FunctionTable& table, Draw& draw, Output& out) {
   y.add_to(out);
 }
 
+void block_max(const FunctionTable& table, Draw& draw, Output& out) {
+  auto x = draw.values(draw.length(1, 300));
+  Written largest(draw, (x.size() + kMaxBlock - 1) / kMaxBlock);
+  table.block_max(x.data(), x.size(), largest.data());
+  largest.add_to(out);
+}
+
+void add_places(const std::vector<std::uint32_t>& places, std::size_t count, Output& out) {
+  out.add_integer(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    out.add_integer(places[i]);
+  }
+  out.add_integer(places.back());
+}
+
+void places_at_least(const FunctionTable& table, Draw& draw, Output& out) {
+  auto x = draw.values(draw.length(1, 300));
+  const float least = draw.coin() ? x[draw.size(0, x.size() - 1)] : draw.value();
+  std::vector<std::uint32_t> places(x.size() + 1, kGuardWord);
+  const std::size_t count = table.places_at_least(x.data(), x.size(), least, places.data());
+  add_places(places, count, out);
+}
+
+void race(const FunctionTable& table, Draw& draw, Output& out) {
+  auto x = draw.values(draw.length(1, 300));
+  const auto word = [&] {
+    return static_cast<std::uint64_t>(draw.integer(0, std::numeric_limits<int>::max()));
+  };
+  const Race rules{.stream = word() << 33 ^ word(),
+                   .first = word(),
+                   .top = x[draw.size(0, x.size() - 1)],
+                   .slope = std::ldexp(std::fabs(draw.value()), 20),
+                   .level = std::ldexp(static_cast<float>(draw.integer(1020, 1080)), 20)};
+  std::vector<std::uint32_t> places(x.size() + 1, kGuardWord);
+  const std::size_t count = table.race(x.data(), x.size(), rules, places.data());
+  add_places(places, count, out);
+}
+
+void softmax_sum(const FunctionTable& table, Draw& draw, Output& out) {
+  auto x = draw.values(draw.length(1, 300));
+  const double temperature = draw.coin() ? 1.0 : static_cast<double>(std::fabs(draw.value()));
+  const auto top = static_cast<double>(x[draw.size(0, x.size() - 1)]);
+  const double sum = table.softmax_sum(x.data(), x.size(), temperature, top / temperature);
+  const auto bits = std::bit_cast<std::uint64_t>(std::isnan(sum) ? std::nan("") : sum);
+  out.add_integer(bits >> 32);
+  out.add_integer(bits);
+}
+
 // --- All of them ---------------------------------------------------------------------------------
 
 struct Case {
@@ -633,7 +681,11 @@ constexpr Case kCases[] = {SPEL_CASE(pack_rows),
                            SPEL_CASE(coarse_alignments),
                            SPEL_CASE(ordered_dots),
                            SPEL_CASE(unit_rows),
-                           SPEL_CASE(project)};
+                           SPEL_CASE(project),
+                           SPEL_CASE(block_max),
+                           SPEL_CASE(places_at_least),
+                           SPEL_CASE(race),
+                           SPEL_CASE(softmax_sum)};
 #undef SPEL_CASE
 
 /// How a set cuts its work is its own; the products above go by it.

@@ -268,6 +268,26 @@ void check_search(const Kernels& kernels, Hash& hash) {
   }
 }
 
+void check_choosing(const Kernels& kernels, Hash& hash) {
+  Inputs inputs;
+  for (const std::size_t n : {1U, 17U, 64U, 130U, 1000U}) {
+    const auto x = inputs.floats(n, 20.0F);
+    std::vector<float> largest((n + kMaxBlock - 1) / kMaxBlock);
+    kernels.block_max(x.data(), n, largest.data());
+    hash.add(largest);
+    std::vector<std::uint32_t> places(n);
+    places.resize(kernels.places_at_least(x.data(), n, 0.5F, places.data()));
+    hash.add(places);
+    places.assign(n, 0);
+    const Race rules{inputs.next() * 0x100000001ULL, 5, largest[0], 0x1p20F, 0x1.0cp30F};
+    places.resize(kernels.race(x.data(), n, rules, places.data()));
+    hash.add(places);
+    for (const double temperature : {1.0, 0.75}) {
+      hash.add(std::vector<double>{kernels.softmax_sum(x.data(), n, temperature, 30.0)});
+    }
+  }
+}
+
 void check_scalar_math(const Kernels&, Hash& hash) {
   Inputs inputs;
   for (const float x : inputs.floats(2000, 45.0F)) {
@@ -297,6 +317,7 @@ int run_checks() {
       {"rows", check_rows},
       {"mixers", check_mixers},
       {"search", check_search},
+      {"choosing", check_choosing},
       {"scalar_math", check_scalar_math}};
   bool agree = true;
   for (const Check& check : checks) {
