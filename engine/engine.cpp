@@ -49,8 +49,11 @@ class Engine::Impl {
     check_tokenizer(*tokenizer_, *target_);
     retired_.reserve(config_.sequences + config_.queue_capacity);
     state_bytes_ = captures_.state_bytes();
+    const auto chooser =
+        std::make_shared<Chooser>(target_->vocab_size(), *config_.kernels, config_.token_mask);
     for (std::size_t i = 0; i < config_.sequences; ++i) {
-      sequences_.push_back(std::make_unique<Sequence>(*target_, drafter_.get(), config_.k_max));
+      sequences_.push_back(
+          std::make_unique<Sequence>(*target_, drafter_.get(), config_.k_max, chooser));
       state_bytes_ += sequences_.back()->target_state->bytes();
       state_bytes_ += drafter_ ? sequences_.back()->draft_state->bytes() : 0;
     }

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "config/base/limits.h"
+#include "engine/sample/token_mask.h"
 #include "engine/types.h"
+#include "kernels/kernels.h"
 
 namespace spel::engine {
 
@@ -17,6 +20,8 @@ struct EngineConfig {
   std::size_t prefix_cache_entries = 4;  ///< Sequence states kept for reuse; 0: none.
   bool calibrate = true;                 ///< Measure what passes cost before the first request.
   std::vector<TokenId> end_tokens = {};  ///< Beside the tokenizer's own; all below the vocabulary.
+  const kernels::Kernels* kernels = &kernels::Kernels::select();  ///< What tokens are chosen with.
+  std::shared_ptr<const TokenMask> token_mask = nullptr;  ///< Over the vocabulary; null: any id.
 
   /// Token rows of the largest step: what the models' max_batch_rows must hold.
   [[nodiscard]] std::size_t batch_rows() const { return sequences * (k_max + 1) + prefill_chunk; }

@@ -65,6 +65,7 @@ engine::EngineConfig engine_config(const config::ServerConfig& config) {
   result.queue_capacity = config.queue;
   result.prefill_chunk = config.prefill_chunk;
   result.prefix_cache_entries = config.prefix_cache;
+  result.kernels = &select_kernels(config);
   return result;
 }
 

@@ -36,6 +36,7 @@ inline constexpr std::size_t kTopLogprobsMax = 20;
 inline constexpr std::size_t kLogprobEntriesMax = std::size_t{1} << 18;
 inline constexpr std::size_t kLogitBiasMax = 1024;
 inline constexpr std::size_t kStopTokensMax = 64;
+inline constexpr std::size_t kThinkingCloseMax = 256;  ///< Tokens that close a thought.
 inline constexpr std::size_t kMessagesMax = 256;
 inline constexpr std::size_t kGovernorWindowMax = 4096;
 inline constexpr std::size_t kNoteTopMax = 64;

@@ -17,6 +17,15 @@
 
 namespace spel::engine {
 
+/// A limit on a thought at the output's beginning. Where `tokens_max` tokens of it are out and it
+/// has not ended, the tokens of `close` come next, whatever the model says. Counted like any other.
+struct ThinkingBudget {
+  std::size_t tokens_max = 0;
+  std::optional<TokenId> begin;  ///< Begins the thought; none: it has begun in the prompt.
+  TokenId end = 0;               ///< Ends it, if it comes before the budget is spent.
+  std::vector<TokenId> close;    ///< 1 … limits::kThinkingCloseMax; `end` among them.
+};
+
 /// Applied in this order: bias, penalties, temperature, top_k, top_p, min_p.
 struct SamplingParams {
   float temperature = 1.0F;         ///< 0: argmax, lowest id on a tie.
@@ -28,6 +37,7 @@ struct SamplingParams {
   float frequency_penalty = 0.0F;   ///< Over the output.
   std::vector<std::pair<TokenId, float>> logit_bias;
   std::uint64_t seed = 0;  ///< Same seed, same text, whatever the speculation.
+  std::optional<ThinkingBudget> thinking;
 };
 
 using spel::FinishReason;

@@ -3,66 +3,57 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
-#include <vector>
 
 #include "engine/request/request.h"
+#include "engine/sample/chooser.h"
+#include "engine/sample/thinking.h"
+#include "engine/sample/token_edits.h"
 
 namespace spel::engine {
 
-/// Uniform in (0, 1), from counters alone: no state to advance, roll back or share.
-[[nodiscard]] double counter_uniform(std::uint64_t seed, std::uint64_t position,
-                                     std::uint64_t token);
-
-/// Standard Gumbel noise of (seed, position, token).
-[[nodiscard]] double gumbel_noise(std::uint64_t seed, std::uint64_t position, std::uint64_t token);
-
-/// Chooses tokens for one sequence. choice at t = argmax_i(logit_i / T + gumbel(seed, t, i)) over
-/// the candidates left by the filters (Gumbel-max: exactly a sample of the filtered softmax); T = 0
-/// is argmax, lowest id on a tie. Allocates at construction and reset only. Not thread-safe.
+/// Chooses tokens for one sequence, as chooser.h defines it, after bias and penalties. Allocates at
+/// construction and reset only. Not thread-safe.
 class Sampler {
  public:
+  /// With a chooser of its own.
   explicit Sampler(std::size_t vocab_size);
+  /// Samplers of one thread may share one.
+  explicit Sampler(std::shared_ptr<Chooser> chooser);
 
   /// Starts a new sequence over `prompt`. None of `ends` can be chosen before the output has
-  /// `min_tokens` tokens; each is in range.
+  /// `min_tokens` tokens; each is in range. `output_max`: tokens the output may come to, for which
+  /// room is made, with that for a round's proposals.
   void reset(const SamplingParams& params, std::span<const TokenId> prompt,
-             std::size_t min_tokens = 0, std::span<const TokenId> ends = {});
+             std::size_t min_tokens = 0, std::span<const TokenId> ends = {},
+             std::size_t output_max = 0);
 
   /// The token for absolute position `position`, given that the tokens pushed so far precede it.
   /// Returns -1 if no logit of a token that may be chosen is a number: a broken model, which the
-  /// caller must report.
+  /// caller must report. Where forced() has one, it is that, whatever the logits.
   [[nodiscard]] TokenId choose(std::span<const float> logits, std::size_t position);
+  /// The next token, where it is not the model's choice: a thought has used up its budget.
+  [[nodiscard]] std::optional<TokenId> forced() const { return thinking_.due(output_size_); }
 
   /// Adds a token to the output's history, or takes back the last one (for proposals).
   void push(TokenId token);
   void pop(TokenId token);
 
+  /// Chooser::logprobs(): of the model's distribution, before bias, penalties and filters.
+  void logprobs(std::span<const float> logits, TokenId token, std::size_t top, float* logprob,
+                TopLogprobs* top_logprobs) {
+    chooser_->logprobs(logits, token, top, logprob, top_logprobs);
+  }
+
  private:
-  struct Candidate {
-    double score;  ///< Logit after bias and penalties, over the temperature.
-    TokenId token;
-  };
-
-  void penalise(Candidate& candidate) const;
-  void collect_scores(std::span<const float> logits);
-  void filter();
-
-  std::size_t vocab_size_;
+  std::shared_ptr<Chooser> chooser_;
   SamplingParams params_;
-  bool penalties_ = false;
-  std::vector<std::uint32_t> output_counts_;  ///< [vocab]
-  std::vector<std::uint8_t> in_prompt_;       ///< [vocab]
+  TokenEdits edits_;
+  ThinkingClock thinking_;
   std::size_t output_size_ = 0;
   std::size_t min_tokens_ = 0;
-  std::vector<TokenId> ends_;          ///< Not to be chosen before min_tokens_.
-  std::vector<Candidate> candidates_;  ///< Capacity [vocab].
 };
-
-/// Fills `token`'s natural-log probability and the `top` most probable tokens under
-/// softmax(logits), most probable first, lowest id on a tie.
-void token_logprobs(std::span<const float> logits, TokenId token, std::size_t top, float* logprob,
-                    TopLogprobs* top_logprobs);
 
 }  // namespace spel::engine

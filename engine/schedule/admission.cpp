@@ -36,6 +36,9 @@ EngineConfig checked_config(const EngineConfig& config, const CausalModel& targe
   require(config.k_max + 1 <= target.max_checkpoints(),
           "k_max " + std::to_string(config.k_max) + ": the target keeps " +
               std::to_string(target.max_checkpoints()) + " checkpoints, a round needs k_max + 1");
+  require(config.token_mask == nullptr || config.token_mask->vocab_size() == target.vocab_size(),
+          "the mask of tokens is not over the target's vocabulary of " +
+              std::to_string(target.vocab_size()));
   if (drafter != nullptr) {
     require(drafter->vocab_size() == target.vocab_size(),
             "the draft's vocabulary has " + std::to_string(drafter->vocab_size()) +
@@ -70,6 +73,14 @@ void check_request(const GenerationRequest& request, const TokenStream& stream,
               std::to_string(request.max_tokens));
   for (const auto& bias : request.sampling.logit_bias) {
     check_vocabulary({&bias.first, 1}, target);
+  }
+  if (const auto& thinking = request.sampling.thinking) {
+    check_vocabulary(thinking->close, target);
+    require(thinking->close.size() <= limits::kThinkingCloseMax &&
+                std::find(thinking->close.begin(), thinking->close.end(), thinking->end) !=
+                    thinking->close.end(),
+            "what closes a thought must hold the token that ends it, and at most " +
+                std::to_string(limits::kThinkingCloseMax) + " tokens");
   }
   require(std::none_of(request.stop.begin(), request.stop.end(),
                        [](const std::string& stop) { return stop.empty(); }),

@@ -38,9 +38,9 @@ void Lifecycle::start(Sequence& sequence, GenerationRequest request,
   sequence.last_token_at = sequence.started_at;
   const GenerationRequest& r = sequence.request;
   sequence.tokens.assign(r.prompt.begin(), r.prompt.end());
-  sequence.sampler.reset(r.sampling, r.prompt, r.min_tokens, end_tokens(r));
-  sequence.stops.emplace(r.stop);
   sequence.max_output = std::min(r.max_tokens, target_.max_seq() - r.prompt.size());
+  sequence.sampler.reset(r.sampling, r.prompt, r.min_tokens, end_tokens(r), sequence.max_output);
+  sequence.stops.emplace(r.stop);
   sequence.output_bytes = 0;
   sequence.prompt_event = {};
   sequence.ending = {};
@@ -127,7 +127,8 @@ bool Lifecycle::emit(Sequence& sequence, TokenId token, std::int32_t draft_posit
   event.token = token;
   event.draft_position = draft_position;
   if (request.logprobs) {
-    token_logprobs(logits, token, *request.logprobs, &event.logprob, &event.top_logprobs);
+    sequence.sampler.logprobs(logits, token, *request.logprobs, &event.logprob,
+                              &event.top_logprobs);
   }
 
   const std::string_view bytes = tokenizer_.bytes(token);

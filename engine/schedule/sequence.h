@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "config/base/limits.h"
@@ -25,10 +26,11 @@ namespace spel::engine {
 /// but the last (pending) token once the prompt is done. What the drafter knows may lag by any
 /// number; it catches up when it is next asked to propose.
 struct Sequence {
-  Sequence(const CausalModel& target, const Drafter* drafter, std::size_t k_max)
+  Sequence(const CausalModel& target, const Drafter* drafter, std::size_t k_max,
+           std::shared_ptr<Chooser> chooser)
       : target_state(target.make_state()),
         draft_state(drafter != nullptr ? drafter->make_state() : nullptr),
-        sampler(target.vocab_size()),
+        sampler(std::move(chooser)),
         target_logits((k_max + 1) * target.vocab_size()) {
     tokens.reserve(target.max_seq() + 1);
   }

@@ -183,8 +183,8 @@ void Stepper::record_prompt_logprobs(Sequence& sequence, const float* chunk_logi
     const TokenId token = sequence.request.prompt[begin + i + 1];
     TokenLogprob entry{token, 0.0F};
     event.top_logprobs.emplace_back();
-    token_logprobs({chunk_logits + i * vocab_, vocab_}, token, top, &entry.logprob,
-                   &event.top_logprobs.back());
+    sequence.sampler.logprobs({chunk_logits + i * vocab_, vocab_}, token, top, &entry.logprob,
+                              &event.top_logprobs.back());
     event.tokens.push_back(entry);
   }
 }

@@ -1,8 +1,11 @@
 #include "engine/sample/sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace spel::engine {
@@ -210,7 +213,8 @@ TEST(TokenLogprobs, AreTheMostProbableFirstAndTheLowestIdOnATie) {
   }
   float logprob = 0.0F;
   TopLogprobs top;
-  token_logprobs(logits, 5, TopLogprobs::capacity(), &logprob, &top);
+  Chooser chooser(logits.size());
+  chooser.logprobs(logits, 5, TopLogprobs::capacity(), &logprob, &top);
   ASSERT_EQ(top.size(), 20U);
   for (std::size_t i = 0; i + 1 < top.size(); ++i) {
     EXPECT_GE(top[i].logprob, top[i + 1].logprob);
@@ -220,9 +224,9 @@ TEST(TokenLogprobs, AreTheMostProbableFirstAndTheLowestIdOnATie) {
     EXPECT_EQ(logits[static_cast<std::size_t>(top[i].token)], 31.0F - static_cast<float>(i / 4))
         << "four tokens share each logit";
   }
-  token_logprobs({logits.data(), 3}, 0, 20, &logprob, &top);
+  Chooser(3).logprobs({logits.data(), 3}, 0, 20, &logprob, &top);
   EXPECT_EQ(top.size(), 3U);
-  token_logprobs(logits, 0, 0, &logprob, &top);
+  chooser.logprobs(logits, 0, 0, &logprob, &top);
   EXPECT_EQ(top.size(), 0U);
 }
 
@@ -247,11 +251,11 @@ TEST(Sampler, NotANumberIsNeverChosen) {
   }
 }
 
-TEST(CounterUniform, StaysInsideTheOpenInterval) {
+TEST(PositionNoise, DrawsStayInsideTheOpenInterval) {
   double low = 1.0;
   double high = 0.0;
   for (std::uint64_t i = 0; i < 100000; ++i) {
-    const double u = counter_uniform(i, 3, i % 128);
+    const double u = PositionNoise(i, 3).uniform(i % 128);
     ASSERT_GT(u, 0.0);
     ASSERT_LT(u, 1.0);
     low = std::min(low, u);
@@ -261,12 +265,199 @@ TEST(CounterUniform, StaysInsideTheOpenInterval) {
   EXPECT_GT(high, 1.0 - 1e-3);
 }
 
+TEST(PositionNoise, TheBoundIsAboveTheNoiseAndNotFar) {
+  double furthest = 0.0;
+  for (std::uint64_t i = 0; i < 200000; ++i) {
+    const PositionNoise noise(7, i);
+    const double gumbel = noise.gumbel(i % 1000);
+    ASSERT_GE(noise.at_most(i % 1000), gumbel);
+    ASSERT_LE(noise.at_most(i % 1000), PositionNoise::kMost);
+    if (gumbel > 4.0) {
+      // 1 - u <= -log u by 1 % here, and the bits of a double are within 0.0861 of its logarithm.
+      furthest = std::max(furthest, noise.at_most(i % 1000) - gumbel);
+    }
+  }
+  EXPECT_GT(furthest, 0.0);
+  EXPECT_LT(furthest, 0.08);
+}
+
+TEST(TokenMask, ForbiddenIdsAreNeitherChosenNorCounted) {
+  const auto mask = std::make_shared<TokenMask>(6);
+  mask->forbid(1, 3);
+  mask->forbid(5, 6);
+  EXPECT_EQ(mask->end(), 5U);
+  EXPECT_TRUE(mask->has_holes());
+  const std::vector<float> logits = {0.0F, 90.0F, 80.0F, 1.0F, -1.0F, 99.0F};
+  const auto chooser = std::make_shared<Chooser>(6, kernels::Kernels::select(), mask);
+  Sampler sampler(chooser);
+  SamplingParams params = at_temperature(0);
+  params.logit_bias = {{5, 100.0F}};
+  sampler.reset(params, {});
+  EXPECT_EQ(sampler.choose(logits, 0), 3);
+  params = at_temperature(1);
+  params.top_k = 2;
+  sampler.reset(params, {});
+  std::size_t lesser = 0;
+  for (std::size_t position = 0; position < 1000; ++position) {
+    const TokenId token = sampler.choose(logits, position);
+    ASSERT_TRUE(token == 0 || token == 3) << token;
+    lesser += token == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(lesser), 1000.0 / (1.0 + std::exp(1.0)), 50.0);
+}
+
+TEST(TokenMask, ForbiddenIdsHaveNoProbability) {
+  const auto mask = std::make_shared<TokenMask>(4);
+  mask->forbid(1, 2);
+  mask->forbid(3, 4);
+  Chooser chooser(4, kernels::Kernels::select(), mask);
+  const std::vector<float> logits = {0.0F, 50.0F, 0.0F, kNan};
+  float logprob = 0.0F;
+  TopLogprobs top;
+  chooser.logprobs(logits, 2, 4, &logprob, &top);
+  EXPECT_NEAR(logprob, -std::log(2.0), 1e-6);
+  ASSERT_EQ(top.size(), 2U);
+  EXPECT_EQ(top[0].token, 0);
+  EXPECT_EQ(top[1].token, 2);
+  chooser.logprobs(logits, 1, 0, &logprob, &top);
+  EXPECT_EQ(logprob, -std::numeric_limits<float>::infinity());
+}
+
+TEST(TokenMask, WithEveryIdForbiddenThereIsNoChoice) {
+  const auto mask = std::make_shared<TokenMask>(3);
+  mask->forbid(0, 3);
+  Chooser chooser(3, kernels::Kernels::select(), mask);
+  for (const float temperature : {0.0F, 1.0F}) {
+    EXPECT_EQ(chooser.choose(std::vector<float>(3), {}, at_temperature(temperature), 0), -1);
+  }
+}
+
+TEST(Sampler, ProposalsOfARoundMayRepeatAndAreForgottenInOrder) {
+  SamplingParams params = at_temperature(0);
+  params.frequency_penalty = 1.0F;
+  const std::vector<float> logits = {3.0F, 2.5F, 2.25F, 0.0F};
+  Sampler sampler(logits.size());
+  sampler.reset(params, {});
+  std::vector<TokenId> output;
+  for (std::size_t round = 0; round < 100; ++round) {
+    std::vector<TokenId> proposals;
+    for (std::size_t i = 0; i < 6; ++i) {
+      proposals.push_back(sampler.choose(logits, output.size() + i));
+      sampler.push(proposals.back());
+    }
+    for (std::size_t i = proposals.size(); i > 0; --i) {
+      sampler.pop(proposals[i - 1]);
+    }
+    ASSERT_EQ(sampler.choose(logits, output.size()), proposals.front());
+    output.push_back(proposals.front());
+    sampler.push(output.back());
+  }
+  const std::vector<TokenId> begin = {0, 1, 2, 0, 1, 2};
+  EXPECT_EQ(std::vector<TokenId>(output.begin(), output.begin() + 6), begin);
+}
+
+// --- Thoughts with a budget: 7 begins one, 8 ends one, 5 8 6 closes it --------------------------
+
+SamplingParams thinking(std::size_t tokens_max, bool begun) {
+  SamplingParams params = at_temperature(0);
+  params.thinking = ThinkingBudget{.tokens_max = tokens_max,
+                                   .begin = begun ? std::nullopt : std::optional<TokenId>(7),
+                                   .end = 8,
+                                   .close = {5, 8, 6}};
+  return params;
+}
+
+/// What comes out where the model would say `wanted` token by token.
+std::vector<TokenId> output_of(Sampler& sampler, const std::vector<TokenId>& wanted) {
+  std::vector<TokenId> output;
+  for (const TokenId token : wanted) {
+    std::vector<float> logits(10);
+    logits[static_cast<std::size_t>(token)] = 1.0F;
+    output.push_back(sampler.choose(logits, output.size()));
+    sampler.push(output.back());
+  }
+  return output;
+}
+
+TEST(ThinkingBudget, AThoughtThatHasSpentItsBudgetIsClosed) {
+  Sampler sampler(10);
+  sampler.reset(thinking(3, true), {});
+  EXPECT_EQ(output_of(sampler, {1, 1, 1, 1, 1, 1, 2, 2}),
+            (std::vector<TokenId>{1, 1, 1, 5, 8, 6, 2, 2}));
+  EXPECT_EQ(sampler.forced(), std::nullopt);
+  sampler.reset(at_temperature(0), {});
+  EXPECT_EQ(output_of(sampler, {1, 1, 1, 1, 1}), (std::vector<TokenId>{1, 1, 1, 1, 1}))
+      << "the next request has no budget";
+}
+
+TEST(ThinkingBudget, AThoughtThatEndsWithinItsBudgetIsLeftAlone) {
+  Sampler sampler(10);
+  sampler.reset(thinking(3, true), {});
+  EXPECT_EQ(output_of(sampler, {1, 1, 8, 2, 2, 2}), (std::vector<TokenId>{1, 1, 8, 2, 2, 2}));
+}
+
+TEST(ThinkingBudget, NothingIsThoughtWithABudgetOfNothing) {
+  Sampler sampler(10);
+  sampler.reset(thinking(0, true), {});
+  EXPECT_EQ(output_of(sampler, {1, 1, 1, 2}), (std::vector<TokenId>{5, 8, 6, 2}));
+}
+
+TEST(ThinkingBudget, AThoughtThatTheModelBeginsIsCountedFromThere) {
+  Sampler sampler(10);
+  sampler.reset(thinking(2, false), {});
+  EXPECT_EQ(output_of(sampler, {1, 1, 1, 7, 1, 1, 1, 1, 1, 2}),
+            (std::vector<TokenId>{1, 1, 1, 7, 1, 1, 5, 8, 6, 2}));
+}
+
+TEST(ThinkingBudget, ForcedTokensNeedNoLogits) {
+  Sampler sampler(10);
+  sampler.reset(thinking(0, true), {});
+  EXPECT_EQ(sampler.choose(std::vector<float>(10, kNan), 0), 5);
+}
+
+// Rounds of proposals, of which some are taken back wherever in the thought they fall: begin, end
+// and close are where they are without.
+TEST(ThinkingBudget, ProposalsTakenBackChangeNothing) {
+  for (const bool begun : {false, true}) {
+    for (std::size_t budget = 0; budget < 8; ++budget) {
+      for (std::size_t end_at = 1; end_at < 12; ++end_at) {
+        std::vector<TokenId> wanted(16, 1);
+        if (!begun) {
+          wanted[0] = 7;
+        }
+        wanted[end_at] = 8;
+        Sampler plain(10);
+        plain.reset(thinking(budget, begun), {});
+        const auto expected = output_of(plain, wanted);
+        Sampler sampler(10);
+        sampler.reset(thinking(budget, begun), {});
+        std::vector<TokenId> output;
+        while (output.size() < wanted.size()) {
+          std::vector<TokenId> proposals;
+          while (proposals.size() < 5 && output.size() + proposals.size() < wanted.size()) {
+            std::vector<float> logits(10);
+            logits[static_cast<std::size_t>(wanted[output.size() + proposals.size()])] = 1.0F;
+            proposals.push_back(sampler.choose(logits, 0));
+            sampler.push(proposals.back());
+          }
+          for (std::size_t i = proposals.size(); i > 0; --i) {
+            sampler.pop(proposals[i - 1]);
+          }
+          output.push_back(proposals.front());
+          sampler.push(output.back());
+        }
+        EXPECT_EQ(output, expected) << budget << ", " << end_at;
+      }
+    }
+  }
+}
+
 TEST(TokenLogprobs, AreTheLogSoftmaxMostProbableFirst) {
   const std::vector<float> logits = {0.0F, 1.0F, -1.0F, 1.0F};
   const double total = std::log(std::exp(0.0) + 2 * std::exp(1.0) + std::exp(-1.0));
   float logprob = 0.0F;
   TopLogprobs top;
-  token_logprobs(logits, 2, 3, &logprob, &top);
+  Chooser(logits.size()).logprobs(logits, 2, 3, &logprob, &top);
   EXPECT_NEAR(logprob, -1.0 - total, 1e-6);
   ASSERT_EQ(top.size(), 3U);
   EXPECT_EQ(top[0].token, 1);
