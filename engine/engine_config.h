@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "config/base/limits.h"
-#include "engine/sample/token_mask.h"
 #include "engine/types.h"
 #include "kernels/kernels.h"
 
 namespace spel::engine {
+
+class TokenMask;
 
 struct EngineConfig {
   std::size_t sequences = 8;        ///< Running at once; their state is allocated at start.

@@ -108,6 +108,7 @@ struct FunctionTable {
   std::size_t (*places_at_least)(const float* x, std::size_t n, float least, std::uint32_t* places);
   std::size_t (*race)(const float* x, std::size_t n, const Race& rules, std::uint32_t* places);
   double (*softmax_sum)(const float* x, std::size_t n, double temperature, double top);
+  void (*exp_f64)(const double* x, std::size_t n, double* y);
 };
 
 extern const FunctionTable kScalarTable;

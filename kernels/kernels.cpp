@@ -112,5 +112,6 @@ std::size_t Kernels::race(const float* x, std::size_t n, const Race& rules,
 double Kernels::softmax_sum(const float* x, std::size_t n, double temperature, double top) const {
   return table_.softmax_sum(x, n, temperature, top);
 }
+void Kernels::exp_f64(const double* x, std::size_t n, double* y) const { table_.exp_f64(x, n, y); }
 
 }  // namespace spel::kernels

@@ -145,6 +145,8 @@ class Kernels {
   /// The sum of exp_f64(x / temperature - top), each term the bits of scalar_math.h.
   [[nodiscard]] double softmax_sum(const float* x, std::size_t n, double temperature,
                                    double top) const;
+  /// y = exp(x), the bits of scalar_math.h, but 0 for NaN; x and y may be the same.
+  void exp_f64(const double* x, std::size_t n, double* y) const;
 
  private:
   friend struct KernelRegistry;

@@ -228,12 +228,9 @@ void Chooser::filter(std::span<const ScoredToken> edited, const SamplingParams& 
     list_at_least(kth_block_max(top_k), temperature);
     keep_top_k(listed_, top_k);
     if (params.top_p < 1.0F) {
-      double total = 0.0;
-      for (const ScoredToken& c : listed_) {
-        total += kernels::exp_f64(c.score - top);
-      }
-      if (!keep_top_p(listed_, {params.top_p, top, total, listed_.size(), true})) {
-        keep_top_p_in_order(listed_, params.top_p);
+      const double total = add_weights(kernels_, listed_, top, 0.0);
+      if (!keep_top_p(kernels_, listed_, {params.top_p, top, total, listed_.size(), true})) {
+        keep_top_p_in_order(kernels_, listed_, params.top_p);
       }
     }
   } else {
@@ -254,10 +251,8 @@ void Chooser::filter_by_mass(std::span<const ScoredToken> edited, const Sampling
   // How far below the first a candidate may be.
   double depth = std::numeric_limits<double>::infinity();
   if (params.top_p < 1.0F) {
-    total = kernels_.softmax_sum(row_.data(), row_.size(), temperature, top);
-    for (const ScoredToken& c : listed_) {
-      total += kernels::exp_f64(c.score - top);
-    }
+    total = add_weights(kernels_, listed_, top,
+                        kernels_.softmax_sum(row_.data(), row_.size(), temperature, top));
     // Those that weigh at most (1 - p) total / members are last in order and weigh at most
     // (1 - p) total together: what comes before them reaches p total.
     const double share =
@@ -270,10 +265,11 @@ void Chooser::filter_by_mass(std::span<const ScoredToken> edited, const Sampling
   // More than the roundings of logarithm, exponential, score and threshold.
   depth += 1e-6 + std::abs(top) * 0x1p-48;
   list_at_least(round_down((top - depth) * temperature), temperature);
-  if (params.top_p < 1.0F && !keep_top_p(listed_, {params.top_p, top, total, members, false})) {
+  if (params.top_p < 1.0F &&
+      !keep_top_p(kernels_, listed_, {params.top_p, top, total, members, false})) {
     list_edited(edited, temperature);
     list_at_least(-kInf, temperature);
-    keep_top_p_in_order(listed_, params.top_p);
+    keep_top_p_in_order(kernels_, listed_, params.top_p);
   }
 }
 
@@ -328,8 +324,6 @@ TokenId Chooser::race_all(const PositionNoise& noise, double temperature,
   return winner.best().token;
 }
 
-// The values are those of one sum in f64, ids rising. That of sixteen lanes is off by a known bound
-// at most; where no value can tell the two apart it will do.
 void Chooser::logprobs(std::span<const float> logits, TokenId token, std::size_t top,
                        float* logprob, TopLogprobs* top_logprobs) {
   begin(logits, {});
@@ -340,32 +334,31 @@ void Chooser::logprobs(std::span<const float> logits, TokenId token, std::size_t
       top_logprobs->insert({static_cast<TokenId>(id), row_[id]}, wanted);
     });
   }
-  const bool allowed = !mask_ || mask_->allows(token);
-  const float logit = allowed ? logits[static_cast<std::size_t>(token)] : -kInf;
-  const double max = blocks_ == 0 ? -static_cast<double>(kInf)
-                                  : block_max_[kernels_.argmax(block_max_.data(), blocks_)];
-  const auto minus = [](float value, double log_total) {
-    return static_cast<float>(static_cast<double>(value) - log_total);
-  };
-  const double log_sum = kernels::log_f64(kernels_.softmax_sum(row_.data(), row_.size(), 1.0, max));
-  // Sums of n terms in two orders, as in filters.cpp, and two logarithms within 2 ulp.
-  const double off =
-      4.0 * static_cast<double>(row_.size() + 16) * 0x1p-53 + 0x1p-49 * (std::abs(log_sum) + 1.0);
-  const double low = max + (log_sum - off);
-  const double high = max + (log_sum + off);
-  const auto certain = [&](float value) { return minus(value, low) == minus(value, high); };
-  double log_total = low;
-  if (!(certain(logit) && std::all_of(top_logprobs->begin(), top_logprobs->end(),
-                                      [&](const TokenLogprob& e) { return certain(e.logprob); }))) {
-    double sum = 0.0;
-    for (const float value : row_) {
-      sum += std::isnan(value) ? 0.0 : kernels::exp_f64(static_cast<double>(value) - max);
-    }
-    log_total = max + kernels::log_f64(sum);
+  double max = -std::numeric_limits<double>::infinity();
+  for (std::size_t block = 0; block < blocks_; ++block) {
+    max = std::max(max, static_cast<double>(block_max_[block]));
   }
-  *logprob = minus(logit, log_total);
+  // One sum in f64, ids rising: the exponentials are taken side by side, not added so.
+  double sum = 0.0;
+  std::array<double, kMaxBlock> terms;
+  for (std::size_t first = 0; first < row_.size(); first += kMaxBlock) {
+    const std::size_t count = std::min(kMaxBlock, row_.size() - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      terms[i] = static_cast<double>(row_[first + i]) - max;
+    }
+    kernels_.exp_f64(terms.data(), count, terms.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      sum += terms[i];
+    }
+  }
+  const double log_total = max + kernels::log_f64(sum);
+  const auto log_of = [&](float logit) {
+    return static_cast<float>(static_cast<double>(logit) - log_total);
+  };
+  const bool allowed = !mask_ || mask_->allows(token);
+  *logprob = allowed ? log_of(logits[static_cast<std::size_t>(token)]) : -kInf;
   for (TokenLogprob& entry : *top_logprobs) {
-    entry.logprob = minus(entry.logprob, log_total);
+    entry.logprob = log_of(entry.logprob);
   }
 }
 

@@ -1,6 +1,8 @@
 #include "engine/sample/filters.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <iterator>
 
 #include "kernels/scalar_math.h"
@@ -14,6 +16,26 @@ Place at(std::vector<ScoredToken>& candidates, std::size_t i) {
   return candidates.begin() + static_cast<std::ptrdiff_t>(i);
 }
 
+/// Calls use(weight) for each candidate in order, weight = exp_f64(score - top), until it is false.
+template <class Use>
+void for_each_weight(const kernels::Kernels& kernels, std::span<const ScoredToken> candidates,
+                     double top, Use use) {
+  std::array<double, 64> weights;
+  while (!candidates.empty()) {
+    const auto some = candidates.first(std::min(candidates.size(), weights.size()));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      weights[i] = some[i].score - top;
+    }
+    kernels.exp_f64(weights.data(), some.size(), weights.data());
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (!use(weights[i])) {
+        return;
+      }
+    }
+    candidates = candidates.subspan(some.size());
+  }
+}
+
 }  // namespace
 
 void keep_top_k(std::vector<ScoredToken>& candidates, std::size_t k) {
@@ -23,20 +45,27 @@ void keep_top_k(std::vector<ScoredToken>& candidates, std::size_t k) {
   }
 }
 
-void keep_top_p_in_order(std::vector<ScoredToken>& candidates, float p) {
+double add_weights(const kernels::Kernels& kernels, std::span<const ScoredToken> candidates,
+                   double top, double sum) {
+  for_each_weight(kernels, candidates, top, [&](double weight) {
+    sum += weight;
+    return true;
+  });
+  return sum;
+}
+
+void keep_top_p_in_order(const kernels::Kernels& kernels, std::vector<ScoredToken>& candidates,
+                         float p) {
   std::sort(candidates.begin(), candidates.end(), precedes);
   const double top = candidates.front().score;
-  double total = 0.0;
-  for (const ScoredToken& c : candidates) {
-    total += kernels::exp_f64(c.score - top);
-  }
-  const double wanted = static_cast<double>(p) * total;
+  const double wanted = static_cast<double>(p) * add_weights(kernels, candidates, top, 0.0);
   double mass = 0.0;
   std::size_t kept = 0;
-  while (kept < candidates.size() && (kept == 0 || mass < wanted)) {
-    mass += kernels::exp_f64(candidates[kept].score - top);
+  for_each_weight(kernels, candidates, top, [&](double weight) {
+    mass += weight;
     ++kept;
-  }
+    return mass < wanted;
+  });
   candidates.resize(kept);
 }
 
@@ -44,12 +73,12 @@ void keep_top_p_in_order(std::vector<ScoredToken>& candidates, float p) {
 // m terms, to first order: each sum is within (m - 1) 2^-53 of the true one (Higham, Accuracy and
 // Stability of Numerical Algorithms, 4.2). The definition compares mass < p total; both sides may
 // be off by that, the product by a rounding more. The margin doubles all of it.
-bool keep_top_p(std::vector<ScoredToken>& candidates, const Nucleus& nucleus) {
+bool keep_top_p(const kernels::Kernels& kernels, std::vector<ScoredToken>& candidates,
+                const Nucleus& nucleus) {
   const double margin = 8.0 * static_cast<double>(nucleus.members + 16) * 0x1p-53 * nucleus.total;
   const double wanted = static_cast<double>(nucleus.p) * nucleus.total;
   const double surely_below = wanted - margin;
   const double surely_reached = wanted + margin;
-  const auto weight = [&](const ScoredToken& c) { return kernels::exp_f64(c.score - nucleus.top); };
 
   // The number kept is in (begin, end]. The first `begin` are candidates before all others, weigh
   // `mass` and surely do not reach what is wanted; the first `end` do, or are all there is.
@@ -61,10 +90,8 @@ bool keep_top_p(std::vector<ScoredToken>& candidates, const Nucleus& nucleus) {
   while (end - begin > kFew) {
     const std::size_t middle = begin + (end - begin) / 2;
     std::nth_element(at(candidates, begin), at(candidates, middle), at(candidates, end), precedes);
-    double sum = mass;
-    for (std::size_t i = begin; i < middle; ++i) {
-      sum += weight(candidates[i]);
-    }
+    const double sum = add_weights(kernels, std::span(candidates).subspan(begin, middle - begin),
+                                   nucleus.top, mass);
     if (sum < surely_below) {
       begin = middle;
       mass = sum;
@@ -77,33 +104,40 @@ bool keep_top_p(std::vector<ScoredToken>& candidates, const Nucleus& nucleus) {
   }
   std::sort(at(candidates, begin), at(candidates, end), precedes);
   std::size_t kept = begin;
-  while (kept < end) {
-    mass += weight(candidates[kept]);
-    ++kept;
-    if (mass >= surely_reached) {
-      candidates.resize(kept);
-      return true;
-    }
-    if (mass >= surely_below && !(kept == end && reached)) {
-      return false;
-    }
+  bool certain = true;
+  for_each_weight(
+      kernels, std::span(candidates).subspan(begin, end - begin), nucleus.top, [&](double weight) {
+        mass += weight;
+        ++kept;
+        // The last one is kept where it is known that no more are.
+        certain = mass < surely_below || mass >= surely_reached || (kept == end && reached);
+        return certain && mass < surely_reached;
+      });
+  if (certain) {
+    candidates.resize(kept);
   }
-  // Known to reach it elsewhere, or all there is: nothing beyond is kept. Otherwise the candidates
-  // weigh too little, and all of them are.
-  candidates.resize(end);
-  return true;
+  return certain;
 }
 
 void keep_min_p(std::vector<ScoredToken>& candidates, float min_p, double top) {
   const auto least = static_cast<double>(min_p);
   const auto first = std::min_element(candidates.begin(), candidates.end(), precedes);
   std::iter_swap(candidates.begin(), first);
-  // exp_f64 need not be monotonous to the last bit: what counts is the first that fails.
+  // Exponential, logarithm and difference are far closer than this: only within it is the
+  // exponential asked. It need not be monotonous to the last bit: what counts is the first failure.
+  constexpr double kClose = 1e-9;
+  const double edge = top + kernels::log_f64(least);
+  const double close = kClose + std::abs(top) * 0x1p-48;
+  const auto fails = [&](double score) {
+    if (std::abs(score - edge) > close) {
+      return score < edge;
+    }
+    return !(kernels::exp_f64(score - top) >= least);
+  };
   const ScoredToken* failed = nullptr;
   for (std::size_t i = 1; i < candidates.size(); ++i) {
     const ScoredToken& c = candidates[i];
-    if ((failed == nullptr || precedes(c, *failed)) &&
-        !(kernels::exp_f64(c.score - top) >= least)) {
+    if ((failed == nullptr || precedes(c, *failed)) && fails(c.score)) {
       failed = &c;
     }
   }

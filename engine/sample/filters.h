@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "engine/types.h"
+#include "kernels/kernels.h"
 
 namespace spel::engine {
 
@@ -22,9 +24,14 @@ struct ScoredToken {
 /// Keeps the first k > 0, in no order.
 void keep_top_k(std::vector<ScoredToken>& candidates, std::size_t k);
 
+/// `sum` plus exp_f64(score - top) of each, added in order.
+[[nodiscard]] double add_weights(const kernels::Kernels& kernels,
+                                 std::span<const ScoredToken> candidates, double top, double sum);
+
 /// The definition of top_p: the fewest candidates in order whose probabilities, summed in that
 /// order in f64, reach p times the total, summed so too; at least one. Leaves them in order.
-void keep_top_p_in_order(std::vector<ScoredToken>& candidates, float p);
+void keep_top_p_in_order(const kernels::Kernels& kernels, std::vector<ScoredToken>& candidates,
+                         float p);
 
 /// What keep_top_p() knows of the whole set that `candidates` come from.
 struct Nucleus {
@@ -38,7 +45,8 @@ struct Nucleus {
 /// Keeps what keep_top_p_in_order() over the whole set would of `candidates`, in no order and
 /// without sorting them all. Returns false where the sums are too close to tell, their rounding
 /// considered: then the candidates are still the same, in no order.
-[[nodiscard]] bool keep_top_p(std::vector<ScoredToken>& candidates, const Nucleus& nucleus);
+[[nodiscard]] bool keep_top_p(const kernels::Kernels& kernels, std::vector<ScoredToken>& candidates,
+                              const Nucleus& nucleus);
 
 /// Keeps the first, of score `top`, and from it on those with exp_f64(score - top) >= min_p.
 void keep_min_p(std::vector<ScoredToken>& candidates, float min_p, double top);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/base/error.h"
+#include "engine/sample/token_mask.h"
 
 namespace spel::engine {
 namespace {

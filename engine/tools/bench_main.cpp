@@ -23,7 +23,7 @@ constexpr const char* kUsage =
     "  --model        SPEL_MODEL or the shipped model if not given, else random weights\n"
     "  --config       random weights of this shape, e.g.\n"
     "                 d_model=1024,n_layers=16,n_heads=16,head_dim=64,d_ff=3072\n"
-    "  --only         kernels, verify, plain, decode, rollback, prompts, scaled\n"
+    "  --only         kernels, sampling, verify, plain, decode, rollback, prompts, scaled\n"
     "  --prompts      acceptance and speedup on the prompts of a file: one a line, or separated\n"
     "                 by blank lines\n"
     "  --temperature  of decoding; 0 if not given\n"
@@ -34,8 +34,8 @@ constexpr const char* kUsage =
     "SPEL_ISA the instruction set. Without --config the 218M-parameter scaled shape is measured\n"
     "too (2.5 GB of memory). Ratios come from runs taken in turns; brackets show the extremes.\n";
 
-constexpr std::array<const char*, 7> kParts = {"kernels",  "verify",  "plain", "decode",
-                                               "rollback", "prompts", "scaled"};
+constexpr std::array<const char*, 8> kParts = {"kernels", "sampling", "verify",  "plain",
+                                               "decode",  "rollback", "prompts", "scaled"};
 constexpr std::uint64_t kWeightSeed = 1;
 
 [[noreturn]] void refuse(const std::string& message) {
@@ -48,7 +48,7 @@ std::set<std::string> selected_parts(const Options& options) {
   for (std::string part; std::getline(only, part, ',');) {
     if (std::find(kParts.begin(), kParts.end(), part) == kParts.end()) {
       refuse("--only: no part \"" + part +
-             "\"; expected kernels, verify, plain, decode, rollback, prompts or scaled");
+             "\"; expected kernels, sampling, verify, plain, decode, rollback, prompts or scaled");
     }
     parts.insert(part);
   }
@@ -138,7 +138,7 @@ void require_room(const BenchModel& model, const std::set<std::string>& parts,
   });
   if (timed && found < needed) {
     refuse("max_seq is " + std::to_string(found) + "; verify, plain and decode need at least " +
-           std::to_string(needed) + " positions; --only kernels,rollback needs none");
+           std::to_string(needed) + " positions; --only kernels,sampling,rollback needs none");
   }
 }
 
@@ -158,6 +158,9 @@ int bench(const Options& options, ToolStreams streams) {
                                                             {"rollback", &bench_rollback}}};
   if (parts.contains("kernels")) {
     bench_kernels(context);
+  }
+  if (parts.contains("sampling")) {
+    bench_sampling(context);
   }
   for (const auto& [name, run] : runs) {
     if (parts.contains(name)) {

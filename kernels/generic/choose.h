@@ -99,6 +99,23 @@ inline D16 exp_lanes_or_zero(D16 x) {
   return mul(mul(p, first), second);
 }
 
+inline void exp_f64(const double* x, std::size_t n, double* y) {
+  std::size_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    store(y + i, exp_lanes_or_zero(load(x + i)));
+  }
+  if (i < n) {
+    double tail[16] = {};
+    for (std::size_t lane = 0; lane < n - i; ++lane) {
+      tail[lane] = x[i + lane];
+    }
+    store(tail, exp_lanes_or_zero(load(tail)));
+    for (std::size_t lane = 0; lane < n - i; ++lane) {
+      y[i + lane] = tail[lane];
+    }
+  }
+}
+
 inline double softmax_sum(const float* x, std::size_t n, double temperature, double top) {
   const D16 divisor = splat_f64(temperature);
   const D16 shift = splat_f64(top);

@@ -52,7 +52,8 @@ constexpr FunctionTable make_table() {
           .block_max = block_max,
           .places_at_least = places_at_least,
           .race = race,
-          .softmax_sum = softmax_sum};
+          .softmax_sum = softmax_sum,
+          .exp_f64 = exp_f64};
 }
 
 }  // namespace

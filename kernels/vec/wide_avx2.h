@@ -19,6 +19,14 @@ inline Result each_quarter(Op op) {
   return {{op(0), op(1), op(2), op(3)}};
 }
 
+inline D16 load(const double* p) {
+  return each_quarter<D16>([&](int i) { return _mm256_loadu_pd(p + 4 * i); });
+}
+inline void store(double* p, const D16& a) {
+  for (int i = 0; i < 4; ++i) {
+    _mm256_storeu_pd(p + 4 * i, a.v[i]);
+  }
+}
 inline D16 widen(F16 a) {
   return {{_mm256_cvtps_pd(_mm256_castps256_ps128(a.lo)),
            _mm256_cvtps_pd(_mm256_extractf128_ps(a.lo, 1)),

@@ -13,6 +13,11 @@ struct W16 {
   __m512i lo, hi;
 };
 
+inline D16 load(const double* p) { return {_mm512_loadu_pd(p), _mm512_loadu_pd(p + 8)}; }
+inline void store(double* p, D16 a) {
+  _mm512_storeu_pd(p, a.lo);
+  _mm512_storeu_pd(p + 8, a.hi);
+}
 inline D16 widen(F16 a) {
   return {_mm512_cvtps_pd(_mm512_castps512_ps256(a.v)),
           _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, 1))};

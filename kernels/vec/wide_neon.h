@@ -19,6 +19,14 @@ inline Result each_pair(Op op) {
   return {{op(0), op(1), op(2), op(3), op(4), op(5), op(6), op(7)}};
 }
 
+inline D16 load(const double* p) {
+  return each_pair<D16>([&](int i) { return vld1q_f64(p + 2 * i); });
+}
+inline void store(double* p, const D16& a) {
+  for (int i = 0; i < 8; ++i) {
+    vst1q_f64(p + 2 * i, a.v[i]);
+  }
+}
 inline D16 widen(F16 a) {
   return each_pair<D16>([&](int i) {
     return i % 2 == 0 ? vcvt_f64_f32(vget_low_f32(a.v[i / 2])) : vcvt_high_f64_f32(a.v[i / 2]);

@@ -16,6 +16,14 @@ struct W16 {
 inline double as_double(std::uint64_t x) { return __builtin_bit_cast(double, x); }
 inline std::uint64_t as_word(double x) { return __builtin_bit_cast(std::uint64_t, x); }
 
+inline D16 load(const double* p) {
+  return each_lane<D16>([&](int i) { return p[i]; });
+}
+inline void store(double* p, const D16& a) {
+  for (int i = 0; i < 16; ++i) {
+    p[i] = a.v[i];
+  }
+}
 inline D16 widen(F16 a) {
   return each_lane<D16>([&](int i) { return static_cast<double>(a.v[i]); });
 }

@@ -135,6 +135,8 @@ TEST(Allocation, ADecodeStepAllocatesNothing) {
     penalised.sampling.frequency_penalty = 0.5F;
     penalised.sampling.repetition_penalty = 1.1F;
     penalised.sampling.logit_bias = {{5, 1.0F}};
+    penalised.sampling.thinking =
+        ThinkingBudget{.tokens_max = 60, .begin = {}, .end = 3, .close = {1, 2, 3}};
     GenerationRequest filtered = request(4, 1.0F, governor);
     filtered.sampling.top_k = 20;
     filtered.sampling.top_p = 0.9F;

@@ -260,6 +260,13 @@ TEST(Engine, RefusesRequestsThatBreakTheContract) {
   r = request("a", 4);
   r.sampling.logit_bias = {{128, 1.0F}};
   refused(r);
+  r = request("a", 4);
+  r.sampling.thinking = ThinkingBudget{.tokens_max = 2, .begin = {}, .end = 5, .close = {4, 6}};
+  refused(r);
+  r.sampling.thinking->close = {4, 5, 128};
+  refused(r);
+  r.sampling.thinking->close.assign(limits::kThinkingCloseMax + 1, 5);
+  refused(r);
   Reader tiny(4);
   EXPECT_THROW((void)engine->submit(request("a", 4), tiny.stream()), Error);
   EXPECT_EQ(generate(*engine, request("?", 3)).text, "abc");

@@ -71,6 +71,15 @@ GenerationRequest random_request(std::uint64_t seed, std::size_t vocab) {
     request.sampling.logit_bias = {{static_cast<TokenId>(seed % vocab), 3.0F}};
     request.min_tokens = 5;
   }
+  if (seed % 7 == 4) {
+    // Begun in the prompt, or by any of the first tokens; cut off inside rounds.
+    ThinkingBudget budget{.tokens_max = seed % 11, .begin = {}, .end = 3, .close = {9, 3, 9, 5}};
+    if (seed % 2 == 0) {
+      budget.begin = static_cast<TokenId>(seed % vocab);
+      request.sampling.logit_bias.emplace_back(*budget.begin, 3.0F);
+    }
+    request.sampling.thinking = budget;
+  }
   request.logprobs = 2;
   return request;
 }

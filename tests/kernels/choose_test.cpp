@@ -141,13 +141,21 @@ TEST(Choose, ASoftmaxSumHasTheTermsOfScalarMathInLanes) {
 }
 
 // Every exponent of the result, the smallest among them, and arguments beyond both ends.
-TEST(Choose, ASoftmaxSumOfOneIsTheScalarExponential) {
-  for (double argument = -800.0; argument < 720.0; argument += 0.37) {
-    const float logit = static_cast<float>(argument);
-    const double expected = exp_f64(static_cast<double>(logit));
-    for (const Kernels& kernels : KernelRegistry::attainable()) {
-      EXPECT_EQ(kernels.softmax_sum(&logit, 1, 1.0, 0.0), expected) << kernels.variant();
-    }
+TEST(Choose, ExponentialsAreThoseOfScalarMath) {
+  std::vector<double> x;
+  std::vector<double> expected;
+  for (double argument = -800.0; argument < 720.0; argument += 0.037) {
+    x.push_back(argument);
+    expected.push_back(exp_f64(argument));
+  }
+  x.push_back(std::numeric_limits<double>::quiet_NaN());
+  expected.push_back(0.0);
+  x.push_back(-std::numeric_limits<double>::infinity());
+  expected.push_back(0.0);
+  for (const Kernels& kernels : KernelRegistry::attainable()) {
+    std::vector<double> y(x.size());
+    kernels.exp_f64(x.data(), x.size(), y.data());
+    EXPECT_TRUE(same_bytes(expected, y)) << kernels.variant();
   }
 }
 

@@ -630,14 +630,30 @@ void race(const FunctionTable& table, Draw& draw, Output& out) {
   add_places(places, count, out);
 }
 
+void add_wide(double value, Output& out) {
+  const auto bits = std::bit_cast<std::uint64_t>(std::isnan(value) ? std::nan("") : value);
+  out.add_integer(bits >> 32);
+  out.add_integer(bits);
+}
+
 void softmax_sum(const FunctionTable& table, Draw& draw, Output& out) {
   auto x = draw.values(draw.length(1, 300));
   const double temperature = draw.coin() ? 1.0 : static_cast<double>(std::fabs(draw.value()));
   const auto top = static_cast<double>(x[draw.size(0, x.size() - 1)]);
   const double sum = table.softmax_sum(x.data(), x.size(), temperature, top / temperature);
-  const auto bits = std::bit_cast<std::uint64_t>(std::isnan(sum) ? std::nan("") : sum);
-  out.add_integer(bits >> 32);
-  out.add_integer(bits);
+  add_wide(sum, out);
+}
+
+void exp_f64(const FunctionTable& table, Draw& draw, Output& out) {
+  Values<double> x(draw.size(0, 7), draw.length(1, 100));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = 20.0 * static_cast<double>(draw.value());
+  }
+  std::vector<double> y(x.size() + 1, 1.25);
+  table.exp_f64(x.data(), x.size(), y.data());
+  for (const double value : y) {
+    add_wide(value, out);
+  }
 }
 
 // --- All of them ---------------------------------------------------------------------------------
@@ -685,7 +701,8 @@ constexpr Case kCases[] = {SPEL_CASE(pack_rows),
                            SPEL_CASE(block_max),
                            SPEL_CASE(places_at_least),
                            SPEL_CASE(race),
-                           SPEL_CASE(softmax_sum)};
+                           SPEL_CASE(softmax_sum),
+                           SPEL_CASE(exp_f64)};
 #undef SPEL_CASE
 
 /// How a set cuts its work is its own; the products above go by it.

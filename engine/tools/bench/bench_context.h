@@ -40,6 +40,8 @@ struct BenchContext {
 
 /// B1: the matrix kernels on the document's 4096 x 1536.
 void bench_kernels(const BenchContext& context);
+/// Choosing one token of 248,320, in the ways requests ask for.
+void bench_sampling(const BenchContext& context);
 /// B2: what a pass of M tokens costs in units of a single token.
 void bench_verification(const BenchContext& context, const BenchModel& model);
 /// Plain decoding against the memory: f32 and bf16, one and two threads.

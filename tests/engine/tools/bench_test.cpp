@@ -46,11 +46,11 @@ TEST(Bench, JsonLinesCarryTheNamedFigures) {
   ASSERT_EQ(run.status, kToolOk) << run.err;
   const auto figures = figures_of(run.out);
   for (const char* name :
-       {"ternary_gemv_gmacs", "ternary_gemm17_gmacs", "ternary_vs_f32", "v_custom_f32_5",
-        "v_custom_f32_9", "v_custom_f32_17", "c_custom_1", "ar_custom_f32_tok_s",
-        "ar_custom_bf16_tok_s", "ar_custom_f32_bandwidth_fraction", "ar_custom_bf16_speedup",
-        "rollback_ns", "kv_copy_ratio", "governed_random_ratio", "spec_indomain_speedup",
-        "spec_indomain_speedup_request"}) {
+       {"ternary_gemv_gmacs", "ternary_gemm17_gmacs", "ternary_vs_f32", "choose_greedy",
+        "choose_top_p", "v_custom_f32_5", "v_custom_f32_9", "v_custom_f32_17", "c_custom_1",
+        "ar_custom_f32_tok_s", "ar_custom_bf16_tok_s", "ar_custom_f32_bandwidth_fraction",
+        "ar_custom_bf16_speedup", "rollback_ns", "kv_copy_ratio", "governed_random_ratio",
+        "spec_indomain_speedup", "spec_indomain_speedup_request"}) {
     EXPECT_TRUE(figures.contains(name)) << name;
   }
   EXPECT_NE(run.err.find("bench: B3"), std::string::npos) << "no progress: " << run.err;
@@ -59,9 +59,9 @@ TEST(Bench, JsonLinesCarryTheNamedFigures) {
 TEST(Bench, TablesShowEveryPath) {
   const ToolRun run = quick_bench({});
   ASSERT_EQ(run.status, kToolOk) << run.err;
-  for (const char* text :
-       {"B1", "ternary addsub", "B2", "B3", "raw", "governed (adaptive)", "governed (trip)",
-        "CEILING forced", "full copy", "whole request", "accepted by position", "B4", "rollback"}) {
+  for (const char* text : {"B1", "ternary addsub", "sampling among", "B2", "B3", "raw",
+                           "governed (adaptive)", "governed (trip)", "CEILING forced", "full copy",
+                           "whole request", "accepted by position", "B4", "rollback"}) {
     EXPECT_NE(run.out.find(text), std::string::npos) << text << " in\n" << run.out;
   }
 }

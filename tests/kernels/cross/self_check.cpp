@@ -285,6 +285,9 @@ void check_choosing(const Kernels& kernels, Hash& hash) {
     for (const double temperature : {1.0, 0.75}) {
       hash.add(std::vector<double>{kernels.softmax_sum(x.data(), n, temperature, 30.0)});
     }
+    std::vector<double> wide(x.begin(), x.end());
+    kernels.exp_f64(wide.data(), n, wide.data());
+    hash.add(wide);
   }
 }
 
