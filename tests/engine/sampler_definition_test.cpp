@@ -67,7 +67,7 @@ std::vector<float> random_logits(Draw& draw, std::size_t n) {
       logit = value();
     }
   };
-  switch (draw.below(11)) {
+  switch (draw.below(12)) {
     case 0:  // All the same.
       fill([same = draw.normal()] { return same; });
       break;
@@ -103,6 +103,14 @@ std::vector<float> random_logits(Draw& draw, std::size_t n) {
       break;
     case 9:  // Small steps, as of a low-bit head.
       fill([&] { return std::round(8.0F * draw.normal()) / 4.0F; });
+      break;
+    case 10:
+      // A few alike, and so little else that its sum depends on the order: half of the total is, or
+      // is not, the weight of half of the few.
+      fill([low = -36.0F - 2.0F * draw.uniform()] { return low; });
+      for (std::size_t i = std::size_t{2} << draw.below(3); i > 0; --i) {
+        logits[draw.below(n)] = 0.0F;
+      }
       break;
     default:
       fill([deviation = 6.0F * draw.uniform(), &draw] { return deviation * draw.normal(); });
@@ -146,8 +154,17 @@ SamplingParams random_params(Draw& draw, std::size_t vocab) {
         draw.one_in(3) ? static_cast<std::int32_t>(1 + draw.below(vocab)) : draw.any_of(kRanks);
   }
   if (draw.one_in(2)) {
-    const std::array masses{
-        0.95F, 0.9F, 0.8F, 0.5F, 0.999F, 0.9999999F, 1e-6F, 1e-30F, draw.uniform() + 1e-9F};
+    const std::array masses{0.95F,
+                            0.9F,
+                            0.8F,
+                            0.5F,
+                            0.25F,
+                            0.75F,
+                            0.999F,
+                            0.9999999F,
+                            1e-6F,
+                            1e-30F,
+                            draw.uniform() + 1e-9F};
     params.top_p = draw.any_of(masses);
   }
   if (draw.one_in(4)) {
@@ -280,7 +297,7 @@ std::size_t vocabulary_of(std::uint64_t seed) {
   return draw.one_in(4) ? 1 + draw.below(700) : 1 + draw.below(130);
 }
 
-constexpr std::uint64_t kCases = 30000;
+constexpr std::uint64_t kCases = 25000;
 
 TEST(SamplerDefinition, EveryChoiceIsTheDefinitions) {
   const std::uint64_t first = number_from("SPEL_SAMPLER_SEED", 1);
