@@ -1,13 +1,18 @@
 // Includes go downwards only: between modules by one table, between the folders of engine/ by
-// another, and in no module do files include each other in a circle.
+// another, and in no module do files include each other in a circle. And every header compiles
+// alone, which the compiler has shown where a source begins with it.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <regex>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -99,9 +104,18 @@ struct Scan {
   std::vector<Include> includes;
 };
 
+/// What the line of that file includes, if anything.
+std::optional<Include> include_in(const std::string& line, const std::string& path) {
+  static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
+  std::smatch match;
+  if (!std::regex_search(line, match, include)) {
+    return std::nullopt;
+  }
+  return Include{path, match[2], match[1] == "\""};
+}
+
 /// The modules' sources under `root`.
 Scan scan_of(const fs::path& root) {
-  static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
   Scan scan;
   for (const auto& [folder, module] : modules()) {
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
@@ -115,9 +129,8 @@ Scan scan_of(const fs::path& root) {
       ++scan.files;
       std::ifstream file(entry.path());
       for (std::string line; std::getline(file, line);) {
-        std::smatch match;
-        if (std::regex_search(line, match, include)) {
-          scan.includes.push_back({path, match[2], match[1] == "\""});
+        if (std::optional<Include> found = include_in(line, path)) {
+          scan.includes.push_back(*std::move(found));
         }
       }
     }
@@ -252,6 +265,42 @@ std::string text_of(const Circle& circle) {
   return text;
 }
 
+/// Written in terms of the vectors of whatever target includes them.
+constexpr std::string_view kNeverAlone = "kernels/generic/";
+
+/// The headers under the folders of `root` that no source there, or in `made`, begins with.
+std::vector<std::string> headers_nothing_begins_with(const fs::path& root,
+                                                     const std::set<std::string>& folders,
+                                                     const fs::path& made) {
+  std::set<std::string> headers;
+  std::set<std::string> begun;
+  const auto read = [&](const fs::path& folder) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const std::string extension = entry.path().extension().string();
+      const std::string path = fs::relative(entry.path(), root).generic_string();
+      if (extension == ".h" && !path.starts_with(kNeverAlone)) {
+        headers.insert(path);
+      } else if (extension == ".cpp") {
+        std::ifstream file(entry.path());
+        for (std::string line; std::getline(file, line);) {
+          if (const std::optional<Include> first = include_in(line, path)) {
+            begun.insert(first->target);
+            break;
+          }
+        }
+      }
+    }
+  };
+  for (const std::string& folder : folders) {
+    read(root / folder);
+  }
+  read(made);
+  std::vector<std::string> left;
+  std::set_difference(headers.begin(), headers.end(), begun.begin(), begun.end(),
+                      std::back_inserter(left));
+  return left;
+}
+
 void expect_none(const std::vector<std::string>& violations) {
   for (const std::string& violation : violations) {
     ADD_FAILURE() << violation;
@@ -275,6 +324,12 @@ TEST(Layering, NoFilesIncludeEachOtherInACircle) {
   }
 }
 
+TEST(Layering, ASourceBeginsWithEveryHeader) {
+  expect_none(headers_nothing_begins_with(
+      SPEL_SOURCE_DIR, {"config", "kernels", "engine", "memory", "proto", "server", "tests"},
+      SPEL_HEADERS_ALONE));
+}
+
 TEST(Layering, TheScanSeesWhatIsNotAllowed) {
   const fs::path root =
       fs::temp_directory_path() /
@@ -295,10 +350,15 @@ TEST(Layering, TheScanSeesWhatIsNotAllowed) {
   std::ofstream(root / "engine/attic/lost.h") << "#include \"engine/types.h\"\n";
   std::ofstream(root / "memory/a.cpp") << "#include \"memory/b.h\"\n#include \"memory/a.h\"\n";
   std::ofstream(root / "memory/b.h") << "#include \"memory/c.h\"\n";
+  std::ofstream(root / "memory/d.h") << "\n";
   std::ofstream(root / "memory/c.cpp") << "#include \"memory/a.h\"\n#include \"memory/d.h\"\n";
+  fs::create_directories(root / "made");
+  std::ofstream(root / "made/memory_b_h.cpp") << "#include \"memory/b.h\"\n";
   const Scan scan = scan_of(root);
+  const std::vector<std::string> late =
+      headers_nothing_begins_with(root, {"kernels", "memory"}, root / "made");
   fs::remove_all(root);
-  EXPECT_EQ(scan.files, 9U);
+  EXPECT_EQ(scan.files, 10U);
   EXPECT_EQ(between_modules(scan),
             (std::vector<std::string>{"engine/bad.cpp: nlohmann/json.hpp",
                                       "kernels/bad.h: engine/engine.h",
@@ -308,6 +368,7 @@ TEST(Layering, TheScanSeesWhatIsNotAllowed) {
   EXPECT_EQ(upwards_in_engine(scan),
             (std::vector<std::string>{"engine/attic/lost.h: engine/types.h",
                                       "engine/text/up.h: engine/model/weights.h"}));
+  EXPECT_EQ(late, (std::vector<std::string>{"kernels/bad.h", "memory/d.h"}));
   EXPECT_EQ(circles(scan), (std::set<Circle>{{"memory/a", "memory/b", "memory/c"}}));
 }
 
