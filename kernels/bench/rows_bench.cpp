@@ -28,24 +28,25 @@ void register_row(const std::string& name, Use use) {
 }
 
 void delta(benchmark::State& state, const Kernels& kernels) {
-  const auto dim = static_cast<std::size_t>(state.range(0));
-  const DeltaRule rule{dim, dim, 0.125F, false};
+  const auto dk = static_cast<std::size_t>(state.range(0));
+  const auto dv = static_cast<std::size_t>(state.range(1));
+  const DeltaRule rule{dk, dv, 0.125F, false};
   const float decay = 0.9F;
   const float write = 0.5F;
-  const auto q = bench_values(dim), k = bench_values(dim), v = bench_values(dim);
-  const auto from = bench_values(dim * dim);
-  std::vector<float> state_after(dim * dim), out(dim), work(16 * dim);
+  const auto q = bench_values(dk), k = bench_values(dk), v = bench_values(dv);
+  const auto from = bench_values(dk * dv);
+  std::vector<float> state_after(dk * dv), out(dv), work(16 * dk);
   float* const to = state_after.data();
   const DeltaTokens tokens{.count = 1,
                            .q = q.data(),
                            .k = k.data(),
                            .v = v.data(),
-                           .stride = dim,
+                           .stride = 0,
                            .decay = &decay,
                            .write = &write,
                            .gate_stride = 0,
                            .out = out.data(),
-                           .out_stride = dim,
+                           .out_stride = 0,
                            .from = from.data(),
                            .to = &to,
                            .to_offset = 0,
@@ -55,7 +56,7 @@ void delta(benchmark::State& state, const Kernels& kernels) {
     kernels.delta_rule(rule, tokens);
     benchmark::DoNotOptimize(out.data());
   }
-  report_macs(state, 3 * dim * dim);
+  report_macs(state, 3 * dk * dv);
 }
 
 void attend(benchmark::State& state, const Kernels& kernels) {
@@ -184,7 +185,7 @@ const bool kRegistered = [] {
                  k.quantize_row(x, n, reinterpret_cast<std::int8_t*>(y), n, &scale);
                  benchmark::DoNotOptimize(scale);
                });
-  register_for_sets("delta_rule", delta, {{64}, {128}});
+  register_for_sets("delta_rule", delta, {{64, 64}, {128, 128}, {96, 192}});
   register_for_sets("attend", attend, {{64}, {512}, {4096}});
   register_for_sets("attend_blocks", attend_blocks,
                     {{1, 256}, {2, 256}, {4, 256}, {1, 8192}, {4, 8192}, {6, 8192}});

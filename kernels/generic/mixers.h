@@ -113,7 +113,8 @@ inline bool is_line_aligned(const float* p) {
 inline void delta_rule(const DeltaRule& rule, const DeltaTokens& tokens) {
   const std::size_t dk = rule.head_dim_k;
   // Streamed stores need whole, aligned lines.
-  bool stream = tokens.past_caches && (dk == 64 || dk == 128) && rule.head_dim_v % 16 == 0;
+  bool stream =
+      tokens.past_caches && (dk == 64 || dk == 96 || dk == 128) && rule.head_dim_v % 16 == 0;
   for (std::size_t t = 0; t < tokens.count && stream; ++t) {
     stream = tokens.to[t] == nullptr || is_line_aligned(tokens.to[t] + tokens.to_offset);
   }
@@ -121,6 +122,8 @@ inline void delta_rule(const DeltaRule& rule, const DeltaTokens& tokens) {
     const std::size_t left = rule.head_dim_v - i;
     if (left >= 16 && dk == 64) {
       delta_rows<4>(rule, tokens, i, 16, stream);
+    } else if (left >= 16 && dk == 96) {
+      delta_rows<6>(rule, tokens, i, 16, stream);
     } else if (left >= 16 && dk == 128) {
       delta_rows<8>(rule, tokens, i, 16, stream);
     } else {

@@ -34,7 +34,7 @@ constexpr bool kInt8Biased = true;
 constexpr int kFieldShift[4] = {0, 2, 4, 6};
 /// Panels of keys, or vectors of a value, that attention takes at once for this many queries:
 /// queries x vectors sums, the vectors and one broadcast fit the registers.
-constexpr int attention_vectors(int queries) { return queries == 1 ? 8 : 4; }
+constexpr int attention_vectors(int queries) { return queries <= 2 ? 8 : 4; }
 
 inline __mmask16 lane_mask(std::size_t n) { return static_cast<__mmask16>((1U << n) - 1U); }
 

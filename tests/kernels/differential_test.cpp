@@ -395,7 +395,7 @@ void argmax(const FunctionTable& table, Draw& draw, Output& out) {
 }
 
 void delta_rule(const FunctionTable& table, Draw& draw, Output& out) {
-  const auto dim = [&] { return draw.coin() ? 64 * draw.size(1, 2) : draw.length(1, 70); };
+  const auto dim = [&] { return draw.coin() ? 32 * draw.size(2, 4) : draw.length(1, 70); };
   const DeltaRule rule{.head_dim_k = dim(),
                        .head_dim_v = dim(),
                        .read_scale = draw.value(),

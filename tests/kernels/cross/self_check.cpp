@@ -159,28 +159,28 @@ void check_rows(const Kernels& kernels, Hash& hash) {
 
 void check_mixers(const Kernels& kernels, Hash& hash) {
   Inputs inputs;
-  for (const std::size_t dim : {8U, 17U, 64U, 128U}) {
+  for (const std::size_t dim : {8U, 17U, 64U, 96U, 128U}) {
     for (const bool before : {false, true}) {
-      const DeltaRule rule{dim, dim, 0.125F, before};
-      const float decay = 0.9375F;
-      const float write = 0.5F;
-      auto state = inputs.floats(dim * dim);
-      std::vector<float> out(dim), work(16 * dim);
-      float* const to = state.data();
+      const std::size_t wide = dim + dim / 2;
+      const DeltaRule rule{dim, wide, 0.125F, before};
+      auto state = inputs.floats(dim * wide);
+      std::vector<float> out(2 * wide), work(16 * dim);
+      float* const to[] = {nullptr, state.data()};
       for (int step = 0; step < 3; ++step) {
-        const auto q = inputs.floats(dim), k = inputs.floats(dim, 0.0625F), v = inputs.floats(dim);
-        kernels.delta_rule(rule, {.count = 1,
+        const auto q = inputs.floats(2 * wide), k = inputs.floats(2 * wide, 0.0625F),
+                   v = inputs.floats(2 * wide), decay = inputs.floats(2), write = inputs.floats(2);
+        kernels.delta_rule(rule, {.count = 2,
                                   .q = q.data(),
                                   .k = k.data(),
                                   .v = v.data(),
-                                  .stride = dim,
-                                  .decay = &decay,
-                                  .write = &write,
-                                  .gate_stride = 0,
+                                  .stride = wide,
+                                  .decay = decay.data(),
+                                  .write = write.data(),
+                                  .gate_stride = 1,
                                   .out = out.data(),
-                                  .out_stride = dim,
-                                  .from = to,
-                                  .to = &to,
+                                  .out_stride = wide,
+                                  .from = state.data(),
+                                  .to = to,
                                   .to_offset = 0,
                                   .work = work.data(),
                                   .past_caches = false});
