@@ -76,7 +76,7 @@ class Kernels {
   void add(float* x, const float* y, std::size_t n) const;
   /// y = sigmoid(x).
   void sigmoid(const float* x, std::size_t n, float* y) const;
-  /// y = sigmoid(gate) * x.
+  /// y = sigmoid(gate) * x; y may be either.
   void sigmoid_mul(const float* gate, const float* x, std::size_t n, float* y) const;
   /// p = exp(x - max(x)); returns the sum of p (16 virtual lanes), max in *max.
   float exp_sum(const float* x, std::size_t n, float* p, float* max) const;
