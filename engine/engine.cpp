@@ -12,6 +12,7 @@
 
 #include "config/base/thread.h"
 #include "engine/capture/capture_runner.h"
+#include "engine/sample/chooser.h"
 #include "engine/schedule/admission.h"
 #include "engine/schedule/cost_meter.h"
 #include "engine/schedule/lifecycle.h"
@@ -27,6 +28,17 @@ struct Waiting {
   std::shared_ptr<TokenStream> stream;
   Clock::time_point submitted_at;
 };
+
+/// Null where every id of the model is a token.
+std::shared_ptr<const TokenMask> tokens_of(const Tokenizer& tokenizer, const CausalModel& target) {
+  const auto mask = std::make_shared<TokenMask>(target.vocab_size());
+  for (std::size_t id = 0; id < target.vocab_size(); ++id) {
+    if (id >= tokenizer.vocab_size() || !tokenizer.has_token(static_cast<TokenId>(id))) {
+      mask->forbid(id);
+    }
+  }
+  return mask->end() == target.vocab_size() && !mask->has_holes() ? nullptr : mask;
+}
 
 bool expired(const GenerationRequest& request, Clock::time_point now) {
   return request.deadline && now >= *request.deadline;
@@ -49,8 +61,8 @@ class Engine::Impl {
     check_tokenizer(*tokenizer_, *target_);
     retired_.reserve(config_.sequences + config_.queue_capacity);
     state_bytes_ = captures_.state_bytes();
-    const auto chooser =
-        std::make_shared<Chooser>(target_->vocab_size(), *config_.kernels, config_.token_mask);
+    const auto chooser = std::make_shared<Chooser>(target_->vocab_size(), *config_.kernels,
+                                                   tokens_of(*tokenizer_, *target_));
     for (std::size_t i = 0; i < config_.sequences; ++i) {
       sequences_.push_back(
           std::make_unique<Sequence>(*target_, drafter_.get(), config_.k_max, chooser));

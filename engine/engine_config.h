@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 #include "config/base/limits.h"
@@ -10,8 +9,6 @@
 #include "kernels/kernels.h"
 
 namespace spel::engine {
-
-class TokenMask;
 
 struct EngineConfig {
   std::size_t sequences = 8;        ///< Running at once; their state is allocated at start.
@@ -22,7 +19,6 @@ struct EngineConfig {
   bool calibrate = true;                 ///< Measure what passes cost before the first request.
   std::vector<TokenId> end_tokens = {};  ///< Beside the tokenizer's own; all below the vocabulary.
   const kernels::Kernels* kernels = &kernels::Kernels::select();  ///< What tokens are chosen with.
-  std::shared_ptr<const TokenMask> token_mask = nullptr;  ///< Over the vocabulary; null: any id.
 
   /// Token rows of the largest step: what the models' max_batch_rows must hold.
   [[nodiscard]] std::size_t batch_rows() const { return sequences * (k_max + 1) + prefill_chunk; }

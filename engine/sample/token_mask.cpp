@@ -1,24 +1,23 @@
 #include "engine/sample/token_mask.h"
 
-#include <algorithm>
 #include <bit>
 #include <limits>
 
 namespace spel::engine {
 
 TokenMask::TokenMask(std::size_t vocab_size)
-    : vocab_size_(vocab_size), end_(vocab_size), forbidden_((vocab_size + 63) / 64) {}
+    : vocab_size_(vocab_size),
+      end_(vocab_size),
+      allowed_(vocab_size),
+      forbidden_((vocab_size + 63) / 64) {}
 
-void TokenMask::forbid(std::size_t first, std::size_t end) {
-  for (std::size_t id = first; id < end; ++id) {
+void TokenMask::forbid(std::size_t id) {
+  if (allows(static_cast<TokenId>(id))) {
     forbidden_[id / 64] |= std::uint64_t{1} << (id % 64);
+    --allowed_;
   }
   while (end_ > 0 && !allows(static_cast<TokenId>(end_ - 1))) {
     --end_;
-  }
-  has_holes_ = false;
-  for (std::size_t id = 0; id < end_ && !has_holes_; ++id) {
-    has_holes_ = !allows(static_cast<TokenId>(id));
   }
 }
 

@@ -17,8 +17,8 @@ class TokenMask {
   /// Every id below `vocab_size` is allowed.
   explicit TokenMask(std::size_t vocab_size);
 
-  /// Forbids first … end - 1. Precondition: first <= end <= vocab_size().
-  void forbid(std::size_t first, std::size_t end);
+  /// Forbids an id below vocab_size(), if it is not forbidden yet.
+  void forbid(std::size_t id);
 
   [[nodiscard]] std::size_t vocab_size() const { return vocab_size_; }
   [[nodiscard]] bool allows(TokenId token) const {
@@ -28,14 +28,14 @@ class TokenMask {
   /// One past the last allowed id; 0 for none.
   [[nodiscard]] std::size_t end() const { return end_; }
   /// Whether an id below end() is forbidden.
-  [[nodiscard]] bool has_holes() const { return has_holes_; }
+  [[nodiscard]] bool has_holes() const { return allowed_ < end_; }
   /// Puts NaN in the places of forbidden ids below end(). `row` has end() values.
   void blank(std::span<float> row) const;
 
  private:
   std::size_t vocab_size_;
   std::size_t end_;
-  bool has_holes_ = false;
+  std::size_t allowed_;                   ///< Ids.
   std::vector<std::uint64_t> forbidden_;  ///< A bit for each id.
 };
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "config/base/error.h"
-#include "engine/sample/token_mask.h"
 
 namespace spel::engine {
 namespace {
@@ -37,9 +36,6 @@ EngineConfig checked_config(const EngineConfig& config, const CausalModel& targe
   require(config.k_max + 1 <= target.max_checkpoints(),
           "k_max " + std::to_string(config.k_max) + ": the target keeps " +
               std::to_string(target.max_checkpoints()) + " checkpoints, a round needs k_max + 1");
-  require(config.token_mask == nullptr || config.token_mask->vocab_size() == target.vocab_size(),
-          "the mask of tokens is not over the target's vocabulary of " +
-              std::to_string(target.vocab_size()));
   if (drafter != nullptr) {
     require(drafter->vocab_size() == target.vocab_size(),
             "the draft's vocabulary has " + std::to_string(drafter->vocab_size()) +
@@ -53,7 +49,7 @@ EngineConfig checked_config(const EngineConfig& config, const CausalModel& targe
 }
 
 void check_tokenizer(const Tokenizer& tokenizer, const CausalModel& target) {
-  require(tokenizer.vocab_size() == target.vocab_size(),
+  require(tokenizer.vocab_size() <= target.vocab_size(),
           "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
               " tokens, the model's vocabulary " + std::to_string(target.vocab_size()));
 }

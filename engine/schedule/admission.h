@@ -17,7 +17,7 @@ namespace spel::engine {
 [[nodiscard]] EngineConfig checked_config(const EngineConfig& config, const CausalModel& target,
                                           const Drafter* drafter);
 
-/// The tokens of the model and of the tokenizer are the same ones.
+/// The model knows every id of the tokenizer; further ones of its own are never chosen.
 void check_tokenizer(const Tokenizer& tokenizer, const CausalModel& target);
 
 /// Also that `stream` can hold the tokens of one round.

@@ -96,8 +96,8 @@ TEST(AssembledModel, WhatNoTokenizerHereDoesIsRefused) {
             std::string::npos);
 }
 
-TEST(Engine, ATokenizerOfAnotherSizeThanTheModelsIsRefused) {
-  for (const std::size_t vocab : {std::size_t{64}, std::size_t{129}}) {
+TEST(Engine, ATokenizerWithIdsThatTheModelDoesNotKnowIsRefused) {
+  for (const std::size_t vocab : {std::size_t{64}, std::size_t{127}}) {
     ScriptedModelOptions options;
     options.vocab_size = vocab;
     const std::string message = error_of([&] {

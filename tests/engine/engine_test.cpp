@@ -195,6 +195,26 @@ TEST(Engine, NoEndBeforeTheMinimumWhateverIsDrafted) {
   }
 }
 
+// A model may have more rows than there are tokens, and ids among them that are none.
+TEST(Engine, AnIdWithoutATokenIsNeitherChosenNorDrafted) {
+  ScriptedModelOptions options;
+  options.vocab_size = 6;
+  for (const TokenId wanted : {1, 3, 5}) {
+    const NextToken next = [wanted](std::span<const TokenId>) { return wanted; };
+    Engine engine({}, make_scripted_model(options, next),
+                  drafting(make_scripted_model(options, next)),
+                  make_list_tokenizer({"a", "", "b", "c"}, std::nullopt));
+    GenerationRequest r;
+    r.prompt = {2};
+    r.max_tokens = 20;
+    r.sampling.temperature = 0;
+    r.speculation.governor = GovernorKind::kOff;
+    const Answer answer = generate(engine, r);
+    EXPECT_EQ(answer.text, std::string(20, wanted == 3 ? 'c' : 'a')) << "the lowest of those alike";
+    EXPECT_GT(answer.finish.stats.accepted, 0U) << "the draft chooses among the same tokens";
+  }
+}
+
 // NVIDIA/TensorRT-LLM#16826
 TEST(Engine, ThePromptThatLeavesOnePlaceGetsOneToken) {
   Options options;

@@ -190,20 +190,25 @@ std::shared_ptr<const TokenMask> random_mask(Draw& draw, std::size_t vocab) {
     return nullptr;
   }
   const auto mask = std::make_shared<TokenMask>(vocab);
+  const auto forbid = [&](std::size_t first, std::size_t end) {
+    for (std::size_t id = first; id < end; ++id) {
+      mask->forbid(id);
+    }
+  };
   const std::size_t kind = draw.below(4);
   if (kind == 0) {
-    mask->forbid(vocab - draw.below(vocab / 2 + 1), vocab);
+    forbid(vocab - draw.below(vocab / 2 + 1), vocab);
   } else if (kind == 1) {
     for (std::size_t i = 0; i < 5; ++i) {
       const std::size_t first = draw.below(vocab);
-      mask->forbid(first, std::min(vocab, first + draw.below(100)));
+      forbid(first, std::min(vocab, first + draw.below(100)));
     }
   } else if (kind == 2) {
     const std::size_t left = draw.below(vocab);
-    mask->forbid(0, left);
-    mask->forbid(left + 1, vocab);
+    forbid(0, left);
+    forbid(left + 1, vocab);
   } else if (draw.one_in(5)) {
-    mask->forbid(0, vocab);
+    forbid(0, vocab);
   }
   return mask;
 }
