@@ -1,6 +1,7 @@
 // The kernels for AVX2 and FMA, byte products by maddubs.
+#include "kernels/vec/avx2.h"
+
 #include "kernels/function_table.h"
-#include "kernels/vec/wide_avx2.h"
 
 namespace spel::kernels {
 namespace {

@@ -1,6 +1,6 @@
 // The kernels for AVX2, FMA and AVX-VNNI.
 #include "kernels/function_table.h"
-#include "kernels/vec/wide_avx2.h"
+#include "kernels/vec/avx2.h"
 
 namespace spel::kernels {
 namespace {

@@ -1,6 +1,7 @@
 // The kernels for AVX-512 F, BW, VL, DQ and VNNI.
+#include "kernels/vec/avx512.h"
+
 #include "kernels/function_table.h"
-#include "kernels/vec/wide_avx512.h"
 // The bodies are written against the lanes included above.
 #include "kernels/generic/table.h"
 
