@@ -43,6 +43,14 @@ inline constexpr std::size_t kNoteTopMax = 64;
 inline constexpr std::size_t kBankNameMax = 64;
 inline constexpr std::size_t kModelNameMax = 256;
 
+// Chat templates: what stands inside what in one, levels of one expression, of a rendering.
+inline constexpr std::size_t kTemplateSourceBytesMax = 1U << 20;
+inline constexpr std::size_t kTemplateDepthMax = 100;
+inline constexpr std::size_t kTemplateTreeDepthMax = 400;
+inline constexpr std::size_t kTemplateCallDepthMax = 800;
+inline constexpr std::size_t kTemplateStepsMax = std::size_t{4} << 20;
+inline constexpr std::size_t kTemplateBytesMax = std::size_t{64} << 20;
+
 // HTTP bodies.
 inline constexpr std::size_t kBodyBytesDefault = 1U << 20;
 inline constexpr std::size_t kBodyBytesMax = 64U << 20;
