@@ -78,6 +78,7 @@ void bench_sampling(const BenchContext& context) {
                      }});
 
   std::vector<std::function<void()>> bodies;
+  bodies.reserve(entries.size());
   for (const Entry& entry : entries) {
     bodies.push_back(entry.body);
   }
