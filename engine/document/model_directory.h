@@ -1,5 +1,5 @@
 // A model directory: config.json, model.safetensors, draft.safetensors and, optionally,
-// golden.safetensors and SHA256SUMS. engine/model/FORMAT.md has every tensor.
+// golden.safetensors and SHA256SUMS. engine/document/FORMAT.md has every tensor.
 #pragma once
 
 #include <filesystem>

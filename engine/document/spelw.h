@@ -1,4 +1,4 @@
-// SPELW001: one file of raw f32 tensors. engine/model/FORMAT.md has every byte.
+// SPELW001: one file of raw f32 tensors. engine/document/FORMAT.md has every byte.
 #pragma once
 
 #include <cstddef>

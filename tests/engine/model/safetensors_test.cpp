@@ -126,7 +126,7 @@ TEST(Safetensors, RefusesMalformedEntries) {
         R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})",
         R"({"dtype":"F32","shape":[1.0],"data_offsets":[0,4]})",
         R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})",
-        R"({"dtype":"F32","shape":[1,1,1,1,1],"data_offsets":[0,4]})",
+        R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]})",
         R"({"dtype":"F32","shape":[1],"data_offsets":[0]})",
         R"({"dtype":"F32","shape":[1],"data_offsets":[0,4,4]})",
         R"({"dtype":"F32","shape":[1],"data_offsets":[0,4],"extra":1})",
@@ -154,8 +154,10 @@ TEST(Safetensors, TakesTheTensorsOfALargeCheckpointAndNotAnyNumber) {
 }
 
 TEST(Safetensors, SaysWhichTensorsWhichKeyWasWhatInsteadOfWhat) {
-  EXPECT_EQ(problem_with(R"({"t":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})", 8),
-            R"(f header: "t"."dtype" is "F64"; expected F32, BF16, I32, I8 or U8)");
+  EXPECT_EQ(
+      problem_with(R"({"t":{"dtype":"F33","shape":[1],"data_offsets":[0,8]}})", 8),
+      R"(f header: "t"."dtype" is "F33"; expected one of F32, BF16, F16, I32, I8, U8, F64, I64, )"
+      "U64, U32, I16, U16, BOOL, F8_E4M3, F8_E5M2");
   EXPECT_EQ(problem_with(R"({"t":{"dtype":"F32","shape":[1,-2],"data_offsets":[0,8]}})", 8),
             R"(f header: "t"."shape" is -2; expected a whole number from 0 to )"
             "18446744073709551615");
