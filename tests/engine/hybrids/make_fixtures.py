@@ -125,7 +125,7 @@ def golden(model: torch.nn.Module, config: dict[str, Any], seed: int) -> dict[st
     for name, sequence in ids.items():
         outputs: dict[int, torch.Tensor] = {}
         hooks = [
-            layer.register_forward_hook(lambda _m, _a, y, i=i: outputs.__setitem__(i, y))
+            layer.register_forward_hook(lambda _m, _a, y, i=i, to=outputs: to.__setitem__(i, y))
             for i, layer in enumerate(model.model.layers)
         ]
         result = model(input_ids=sequence[None], use_cache=True)

@@ -49,8 +49,8 @@ TESTS = (
     "eq(7)", "in([7, 1])", "sameas none", "gt 3", "equalto 'x'", "callable",
 )  # fmt: skip
 METHODS = (
-    "strip()", "lstrip('H')", "rstrip()", "split()", "split('l')", "split(' ', 1)", "rsplit(' ', 1)",
-    "startswith('H')", "endswith(('x', \"'t\"))", "upper()", "title()", "replace('o', '0')",
+    "strip()", "lstrip('H')", "rstrip()", "split()", "split('l')", "split(' ', 1)",
+    "rsplit(' ', 1)", "startswith('H')", "endswith(('x', \"'t\"))", "upper()", "title()", "replace('o', '0')",
     "find('W')", "count('l')", "splitlines()", "get('k')", "get('zz', 3)", "items()|list",
     "keys()|list", "values()|list", "index(1)", "join(['a', 'b'])", "removeprefix('Hello')",
     "isdigit()", "capitalize()", "islower()",
@@ -119,7 +119,9 @@ class Writer:
         if kind == 4:
             condition = f" if x {rng.choice(('is odd', 'is string', '!= 1'))}"
             head = f"for x in {self.expression()}{condition if rng.random() < 0.3 else ''}"
-            seen = rng.choice(("{{ loop.index }}", "{{ loop.last }}", "{{ loop.previtem }}", "{{ x }}"))
+            seen = rng.choice(
+                ("{{ loop.index }}", "{{ loop.last }}", "{{ loop.previtem }}", "{{ x }}")
+            )
             return f"{self.tag(head)}{seen}{self.body(depth + 1)}{self.tag('endfor')}"
         if kind == 5:
             return self.tag(f"set v = {self.expression()}") + "{{ v }}"
@@ -150,7 +152,9 @@ def their_environment() -> ImmutableSandboxedEnvironment:
 
 def prints_as_here(text: str) -> bool:
     """Tuples print with brackets of their own there, generators and methods with addresses."""
-    return not any(mark in text for mark in ("(", "<generator", "<reversed", "<built-in", "<bound", "dict_"))
+    return not any(
+        mark in text for mark in ("(", "<generator", "<reversed", "<built-in", "<bound", "dict_")
+    )
 
 
 def main() -> int:
@@ -161,19 +165,19 @@ def main() -> int:
     options = parser.parse_args()
     templates = [Writer(options.seed * 1_000_003 + i).body() for i in range(options.templates)]
     lines = "".join(json.dumps({"template": t, "variables": VARIABLES}) + "\n" for t in templates)
-    run = subprocess.run(
-        [options.program], input=lines, capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([options.program], input=lines, capture_output=True, text=True, check=True)
     environment = their_environment()
     counts: Counter[str] = Counter()
     shown = 0
     for template, line in zip(templates, run.stdout.splitlines(), strict=True):
         found = json.loads(line)
         try:
-            expected: dict[str, str] = {"text": environment.from_string(template).render(**copy.deepcopy(VARIABLES))}
+            expected: dict[str, str] = {
+                "text": environment.from_string(template).render(**copy.deepcopy(VARIABLES))
+            }
         except jinja2.TemplateSyntaxError as error:
             expected = {"refused": str(error)}
-        except Exception as error:  # noqa: BLE001: whatever Python says
+        except Exception as error:
             expected = {"error": f"{type(error).__name__}: {error}"}
         if "refused" in expected and "refused" not in found:
             counts["taken here only"] += 1  # Where a word could be an argument, it is one there.
