@@ -50,10 +50,10 @@ TESTS = (
 )  # fmt: skip
 METHODS = (
     "strip()", "lstrip('H')", "rstrip()", "split()", "split('l')", "split(' ', 1)",
-    "rsplit(' ', 1)", "startswith('H')", "endswith(('x', \"'t\"))", "upper()", "title()", "replace('o', '0')",
-    "find('W')", "count('l')", "splitlines()", "get('k')", "get('zz', 3)", "items()|list",
-    "keys()|list", "values()|list", "index(1)", "join(['a', 'b'])", "removeprefix('Hello')",
-    "isdigit()", "capitalize()", "islower()",
+    "rsplit(' ', 1)", "startswith('H')", "endswith(('x', \"'t\"))", "upper()", "title()",
+    "replace('o', '0')", "find('W')", "count('l')", "splitlines()", "get('k')", "get('zz', 3)",
+    "items()|list", "keys()|list", "values()|list", "index(1)", "join(['a', 'b'])",
+    "removeprefix('Hello')", "isdigit()", "capitalize()", "islower()",
 )  # fmt: skip
 CONSTANTS = (
     "1", "0", "-3", "2.5", "1e3", "'a'", '"b\\n"', "''", "true", "false", "none", "[1, 'x']", "[]",
