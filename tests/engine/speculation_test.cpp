@@ -18,7 +18,7 @@ using testing::random_tokens;
 using testing::Reader;
 
 struct EngineOnHybrid {
-  EngineOnHybrid(kernels::Isa isa, std::size_t threads, EngineConfig config = {})
+  EngineOnHybrid(kernels::Isa isa, std::size_t threads, EngineConfig config = EngineConfig())
       : rig(weights(), isa, threads, model_options(config)),
         vocab(rig.target->vocab_size()),
         engine(quick(config), std::move(rig.target), testing::drafting(std::move(rig.draft)),
