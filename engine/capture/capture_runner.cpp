@@ -86,7 +86,7 @@ bool CaptureRunner::step() {
       model_->set_observer(nullptr);
     }
     if (const auto failed = std::exchange(job_, nullptr)) {
-      failed->done({{}, failure_text(error)});
+      failed->done({{}, failure_of(error).text});
     }
   }
   return true;

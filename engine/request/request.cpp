@@ -3,10 +3,12 @@
 #include <new>
 
 namespace spel::engine {
-std::string failure_text(const std::exception& error) {
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr
-             ? "there was not enough memory for it"
-             : std::string("the engine failed: ") + error.what();
+
+Failure failure_of(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return {.out_of_memory = true, .text = "there was not enough memory for it"};
+  }
+  return {.out_of_memory = false, .text = std::string("the engine failed: ") + error.what()};
 }
 
 double GenerationStats::tokens_per_second() const {

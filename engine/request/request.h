@@ -121,7 +121,11 @@ struct PromptEvent {
 };
 
 /// What a client may know of an exception that ended its request.
-[[nodiscard]] std::string failure_text(const std::exception& error);
+struct Failure {
+  bool out_of_memory = false;  ///< The same may work later.
+  std::string text;
+};
+[[nodiscard]] Failure failure_of(const std::exception& error);
 
 /// The receipt: what speculation did for this request. Times from a monotonic clock.
 struct GenerationStats {

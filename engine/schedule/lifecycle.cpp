@@ -1,7 +1,6 @@
 #include "engine/schedule/lifecycle.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 namespace spel::engine {
@@ -176,8 +175,9 @@ void Lifecycle::cancel(Sequence& sequence, FinishReason reason) {
 void Lifecycle::fail(Sequence& sequence, const std::exception& error) {
   FinishEvent& ending = sequence.ending;
   ending.reason = FinishReason::kError;
-  ending.out_of_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  ending.error = failure_text(error);
+  Failure failure = failure_of(error);
+  ending.out_of_memory = failure.out_of_memory;
+  ending.error = std::move(failure.text);
   finish(sequence);
 }
 
