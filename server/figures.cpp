@@ -3,8 +3,10 @@
 #include <array>
 #include <cmath>
 #include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "config/json/value.h"
 #include "proto/receipt.h"
@@ -59,8 +61,13 @@ JsonValue process_value(const Snapshot& snapshot) {
 }
 
 template <auto Member>
-JsonValue own_value(const Snapshot& snapshot) {
+JsonValue snapshot_value(const Snapshot& snapshot) {
   return snapshot.*Member;
+}
+
+template <auto Member>
+JsonValue own_counter(const Snapshot& snapshot) {
+  return (snapshot.own.counters().*Member).load();
 }
 
 template <auto Member>
@@ -109,6 +116,15 @@ JsonValue finished_by_result(const Snapshot& snapshot) {
   return counts;
 }
 
+JsonValue generated_by_result(const Snapshot& snapshot) {
+  JsonValue counts = JsonValue::object();
+  for (const auto& [result, name] : kNames<Result>) {
+    counts.add_member(std::string(name),
+                      snapshot.own.counters().generated[static_cast<std::size_t>(result)].load());
+  }
+  return counts;
+}
+
 JsonValue phases(const Snapshot& snapshot) {
   JsonValue states = JsonValue::object();
   for (const Phase phase : {Phase::kLoading, Phase::kReady, Phase::kDraining}) {
@@ -137,7 +153,7 @@ constexpr std::array kFigures{
     Figure{"state", [](const Snapshot& s) { return JsonValue(phase_name(s.phase)); }},
     Figure{"", &phases, "spel_server_state", kGauge, "1 for the state the server is in.", "state"},
     Figure{"version", [](const Snapshot&) { return JsonValue(kVersion); }},
-    Figure{"uptime_seconds", &own_value<&Snapshot::uptime_seconds>},
+    Figure{"uptime_seconds", &snapshot_value<&Snapshot::uptime_seconds>},
 
     Figure{"model.id", &backend_value<&Backend::model_id>},
     Figure{"model.max_seq",
@@ -180,8 +196,10 @@ constexpr std::array kFigures{
     Figure{"tokens.generated", &engine_value<&EngineStats::generation_tokens>,
            "spel_generation_tokens_total", kCounter,
            "Tokens generated, those of cancelled requests included."},
+    Figure{"", &generated_by_result, "spel_request_generation_tokens_total", kCounter,
+           "Tokens of generations that have ended, by how they ended.", "result"},
 
-    Figure{"speculation.k", &own_value<&Snapshot::k>},
+    Figure{"speculation.k", &snapshot_value<&Snapshot::k>},
     Figure{"speculation.k_max", &engine_setting<&engine::EngineConfig::k_max>},
     Figure{"speculation.governor",
            [](const Snapshot& s) { return JsonValue(name_of(s.governor)); }},
@@ -216,6 +234,11 @@ constexpr std::array kFigures{
     Figure{"speculation.tokens_per_second", &engine_value<&EngineStats::tokens_per_second>,
            "spel_tokens_per_second", kGauge,
            "Tokens generated a second, last seconds of decoding."},
+    Figure{"", &own_counter<&OwnCounters::speculated_seconds>, "spel_speculated_seconds_total",
+           kCounter, "Decoding of ended generations with proposals whose speedup is known."},
+    Figure{"", &own_counter<&OwnCounters::speculated_plain_seconds>,
+           "spel_speculated_plain_seconds_total", kCounter,
+           "What their decoding would have taken without proposals."},
     Figure{"speculation.ar_seconds_per_token", &measured_value<&EngineStats::ar_seconds_per_token>,
            "spel_plain_token_seconds", kGauge,
            "One plainly decoded token, now: the unit of c and v."},
@@ -243,9 +266,15 @@ constexpr std::array kFigures{
     Figure{"memory.prefix_entries", &engine_value<&EngineStats::prefix_entries>,
            "spel_prefix_cache_entries", kGauge, "Prompt states kept for reuse."},
 
-    Figure{"http.connections", &own_value<&Snapshot::connections>},
-    Figure{"http.requests", &own_value<&Snapshot::http_requests>},
-    Figure{"http.unknown_fields", &own_value<&Snapshot::unknown_fields>},
+    Figure{"http.connections", &own_counter<&OwnCounters::connections>, "spel_http_connections",
+           kGauge, "Client connections open now."},
+    Figure{"", &own_counter<&OwnCounters::connections_refused>,
+           "spel_http_connections_refused_total", kCounter,
+           "Connections turned away because too many were open."},
+    Figure{"http.requests", [](const Snapshot& s) { return JsonValue(s.own.requests()); }},
+    Figure{"http.unknown_fields", &own_counter<&OwnCounters::unknown_fields>,
+           "spel_unknown_fields_total", kCounter,
+           "Members of request bodies that are not known and were ignored."},
 
     Figure{"", &note_counter<&NoteCounters::writes>, "spel_notebank_writes_total", kCounter,
            "Texts written into banks."},
@@ -319,14 +348,15 @@ MetricFamily build_info(const Backend* backend) {
 
 }  // namespace
 
-Snapshot take_snapshot(const Lifecycle& lifecycle) {
-  Snapshot snapshot;
-  snapshot.phase = lifecycle.phase();
-  snapshot.backend = lifecycle.backend();
+Snapshot take_snapshot(const Lifecycle& lifecycle, const Metrics& metrics) {
+  Snapshot snapshot{.phase = lifecycle.phase(),
+                    .backend = lifecycle.backend(),
+                    .engine = {},
+                    .process = read_process_stats(),
+                    .own = metrics};
   if (snapshot.backend != nullptr) {
     snapshot.engine = snapshot.backend->engine->stats();
   }
-  snapshot.process = read_process_stats();
   return snapshot;
 }
 
@@ -345,14 +375,15 @@ std::string stats_body(const Snapshot& snapshot) {
   return dump_json(body);
 }
 
-std::vector<MetricFamily> metric_families(const Snapshot& snapshot) {
-  std::vector<MetricFamily> families{build_info(snapshot.backend)};
+std::string metrics_page(const Snapshot& snapshot) {
+  std::vector<MetricFamily> families = snapshot.own.collect();
+  families.push_back(build_info(snapshot.backend));
   for (const Figure& figure : kFigures) {
     if (!figure.metric.empty()) {
       families.push_back(family_of(figure, figure.of(snapshot)));
     }
   }
-  return families;
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace spel::server

@@ -3,19 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <prometheus/counter.h>
-#include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
+#include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
-#include <prometheus/text_serializer.h>
 
-#include "server/figures.h"
 #include "server/retry_after.h"
 
 namespace spel::server {
 namespace {
 
 using prometheus::BuildCounter;
-using prometheus::BuildGauge;
 using prometheus::BuildHistogram;
 using Buckets = prometheus::Histogram::BucketBoundaries;
 
@@ -48,21 +45,6 @@ double sane(double seconds) { return std::isfinite(seconds) ? std::max(seconds, 
 }  // namespace
 
 Metrics::Metrics() : registry_(std::make_unique<prometheus::Registry>()) {
-  connections_ = &BuildGauge()
-                      .Name("spel_http_connections")
-                      .Help("Client connections open now.")
-                      .Register(*registry_)
-                      .Add({});
-  refused_ = &BuildCounter()
-                  .Name("spel_http_connections_refused_total")
-                  .Help("Connections turned away because too many were open.")
-                  .Register(*registry_)
-                  .Add({});
-  unknown_fields_ = &BuildCounter()
-                         .Name("spel_unknown_fields_total")
-                         .Help("Members of request bodies that are not known and were ignored.")
-                         .Register(*registry_)
-                         .Add({});
   first_token_ = &BuildHistogram()
                       .Name("spel_time_to_first_token_seconds")
                       .Help("From the reading of the request's header to its first token.")
@@ -84,23 +66,6 @@ Metrics::Metrics() : registry_(std::make_unique<prometheus::Registry>()) {
                      .Help("Waiting for a free sequence.")
                      .Register(*registry_)
                      .Add({}, request_buckets());
-  auto& generated = BuildCounter()
-                        .Name("spel_request_generation_tokens_total")
-                        .Help("Tokens of generations that have ended, by how they ended.")
-                        .Register(*registry_);
-  for (const auto& [result, name] : kNames<Result>) {
-    generated_[static_cast<std::size_t>(result)] = &generated.Add({{"result", std::string(name)}});
-  }
-  speculated_ = &BuildCounter()
-                     .Name("spel_speculated_seconds_total")
-                     .Help("Decoding of ended generations with proposals whose speedup is known.")
-                     .Register(*registry_)
-                     .Add({});
-  speculated_plain_ = &BuildCounter()
-                           .Name("spel_speculated_plain_seconds_total")
-                           .Help("What their decoding would have taken without proposals.")
-                           .Register(*registry_)
-                           .Add({});
 }
 
 Metrics::~Metrics() = default;
@@ -129,22 +94,14 @@ void Metrics::count_request(std::size_t route, int status) noexcept {
   classes[place]->Increment();
 }
 
-void Metrics::connection_opened() noexcept { connections_->Increment(); }
+void Metrics::connection_opened() noexcept { ++counters_.connections; }
 
-void Metrics::connection_closed() noexcept { connections_->Decrement(); }
+void Metrics::connection_closed() noexcept { --counters_.connections; }
 
-void Metrics::connection_refused() noexcept { refused_->Increment(); }
-
-std::size_t Metrics::connections() const noexcept {
-  return static_cast<std::size_t>(connections_->Value());
-}
-
-std::uint64_t Metrics::unknown_fields() const noexcept {
-  return static_cast<std::uint64_t>(unknown_fields_->Value());
-}
+void Metrics::connection_refused() noexcept { ++counters_.connections_refused; }
 
 void Metrics::count_unknown_fields(std::size_t fields) noexcept {
-  unknown_fields_->Increment(static_cast<double>(fields));
+  counters_.unknown_fields += fields;
 }
 
 void Metrics::observe_first_token(double seconds) noexcept { first_token_->Observe(sane(seconds)); }
@@ -158,13 +115,13 @@ void Metrics::observe_tokens(double seconds, std::size_t tokens) noexcept {
 void Metrics::observe_finish(const engine::FinishEvent& finish, double seconds) noexcept {
   end_to_end_->Observe(sane(seconds));
   queue_time_->Observe(sane(finish.stats.queue_seconds));
-  generated_[static_cast<std::size_t>(result_of(finish.reason))]->Increment(
-      static_cast<double>(finish.stats.completion_tokens));
+  counters_.generated[static_cast<std::size_t>(result_of(finish.reason))] +=
+      finish.stats.completion_tokens;
   const double speedup = sane(finish.stats.speedup());
   if (speedup > 0.0) {  // Known, and there were proposals.
     const double taken = sane(finish.stats.decode_seconds);
-    speculated_->Increment(taken);
-    speculated_plain_->Increment(taken * speedup);
+    counters_.speculated_seconds += taken;
+    counters_.speculated_plain_seconds += taken * speedup;
   }
   const double held = sane(finish.stats.prefill_seconds + finish.stats.decode_seconds);
   if (result_of(finish.reason) == Result::kOk && held > 0.0) {
@@ -184,12 +141,6 @@ std::uint64_t Metrics::requests() const noexcept {
   return static_cast<std::uint64_t>(sum);
 }
 
-std::string Metrics::scrape(const Snapshot& snapshot) const {
-  std::vector<prometheus::MetricFamily> families = registry_->Collect();
-  for (prometheus::MetricFamily& family : metric_families(snapshot)) {
-    families.push_back(std::move(family));
-  }
-  return prometheus::TextSerializer().Serialize(families);
-}
+std::vector<prometheus::MetricFamily> Metrics::collect() const { return registry_->Collect(); }
 
 }  // namespace spel::server

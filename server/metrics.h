@@ -1,13 +1,12 @@
-// What Prometheus scrapes.
+// What the server itself counts and times.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "config/base/names.h"
@@ -16,17 +15,28 @@
 
 namespace prometheus {
 class Counter;
-class Gauge;
 class Histogram;
 class Registry;
+struct MetricFamily;
 }  // namespace prometheus
 
 namespace spel::server {
 
-struct Snapshot;
+/// What figures.h has of it in its table.
+struct OwnCounters {
+  std::atomic<std::size_t> connections{0};  ///< Open now.
+  std::atomic<std::uint64_t> connections_refused{0};
+  std::atomic<std::uint64_t> unknown_fields{0};
+  /// Tokens of generations that have ended, by Result.
+  std::array<std::atomic<std::uint64_t>, kNames<Result>.size()> generated{};
+  /// Decoding of ended generations that had proposals, and what it would have taken without.
+  std::atomic<double> speculated_seconds{0.0};
+  std::atomic<double> speculated_plain_seconds{0.0};
+};
 
 /// Thread-safe. All series exist from the start, with label values from fixed sets; what clients
-/// send never becomes one. A scrape reads and changes nothing.
+/// send never becomes one. Reading
+/// changes nothing.
 class Metrics {
  public:
   Metrics();
@@ -55,12 +65,11 @@ class Metrics {
   /// How long a generation has lately held its place, prefill and decoding; 0: none has ended yet.
   [[nodiscard]] double service_seconds() const noexcept { return service_seconds_; }
 
-  /// The page, in Prometheus' text format: what is counted here, and figures.h.
-  [[nodiscard]] std::string scrape(const Snapshot& snapshot) const;
-
-  [[nodiscard]] std::size_t connections() const noexcept;
-  [[nodiscard]] std::uint64_t unknown_fields() const noexcept;
+  [[nodiscard]] const OwnCounters& counters() const noexcept { return counters_; }
+  /// HTTP requests, over all routes.
   [[nodiscard]] std::uint64_t requests() const noexcept;
+  /// The histograms, and the requests by route and status class.
+  [[nodiscard]] std::vector<prometheus::MetricFamily> collect() const;
 
  private:
   /// 1xx … 5xx, and requests whose client left before there was an answer.
@@ -68,16 +77,11 @@ class Metrics {
 
   std::unique_ptr<prometheus::Registry> registry_;
   std::vector<StatusClasses> requests_;  ///< By route; the last is for no route.
-  prometheus::Gauge* connections_;
-  prometheus::Counter* refused_;
-  prometheus::Counter* unknown_fields_;
   prometheus::Histogram* first_token_;
   prometheus::Histogram* inter_token_;
   prometheus::Histogram* end_to_end_;
   prometheus::Histogram* queue_time_;
-  std::array<prometheus::Counter*, kNames<Result>.size()> generated_{};  ///< By Result.
-  prometheus::Counter* speculated_;  ///< Seconds, and those without proposals.
-  prometheus::Counter* speculated_plain_;
+  OwnCounters counters_;
   std::atomic<double> service_seconds_{0.0};
 };
 
