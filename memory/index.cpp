@@ -11,35 +11,27 @@
 namespace spel::memory {
 
 void SketchIndex::add(NoteId id, std::uint64_t content, std::span<const std::uint16_t> sketch) {
-  assert(sketch.size() == kBlock && !slots_.contains(id));
-  const std::size_t slot = ids_.size();
+  assert(sketch.size() == kBlock && !notes_.find(id));
+  const std::size_t slot = notes_.size();
   if (slot == pages_.size() * kPageNotes) {
     pages_.push_back(std::make_unique_for_overwrite<Page>());
   }
   std::copy_n(sketch.data(), kBlock, sketch_of(slot));
   make_coarse(sketch, {coarse_of(slot), kCoarseBytes});
-  slots_[id] = slot;
-  ids_.push_back(id);
-  contents_.push_back(content);
+  notes_.add(id, content);
 }
 
 void SketchIndex::remove(NoteId id) {
-  const auto found = slots_.find(id);
-  if (found == slots_.end()) {
+  const auto slot = notes_.find(id);
+  if (!slot) {
     return;
   }
-  const std::size_t slot = found->second;
-  const std::size_t last = ids_.size() - 1;
-  if (slot != last) {
-    std::copy_n(sketch_of(last), kBlock, sketch_of(slot));
-    std::copy_n(coarse_of(last), kCoarseBytes, coarse_of(slot));
-    ids_[slot] = ids_[last];
-    contents_[slot] = contents_[last];
-    slots_[ids_[slot]] = slot;
+  const std::size_t last = notes_.size() - 1;
+  if (*slot != last) {
+    std::copy_n(sketch_of(last), kBlock, sketch_of(*slot));
+    std::copy_n(coarse_of(last), kCoarseBytes, coarse_of(*slot));
   }
-  slots_.erase(id);
-  ids_.pop_back();
-  contents_.pop_back();
+  notes_.remove(*slot);
   pages_.resize((last + kPageNotes - 1) / kPageNotes);
 }
 
@@ -83,12 +75,13 @@ std::vector<std::size_t> SketchIndex::shortlist(const CoarseQuery& query, std::s
   std::array<std::int32_t, kPageNotes> scores;  // NOLINT: as many as there are notes are written.
   for (std::size_t page = 0; page < pages_.size(); ++page) {
     const std::size_t first = page * kPageNotes;
-    const std::size_t notes = std::min(kPageNotes, ids_.size() - first);
+    const std::size_t notes = std::min(kPageNotes, notes_.size() - first);
     kernels_->coarse_alignments(pages_[page]->coarse.data(), notes, query.front().data(),
                                 scores.data());
     for (std::size_t i = 0; i < notes; ++i) {
       if (scores[i] >= threshold) {
-        candidates.push_back({scores[i], ids_[first + i], contents_[first + i], first + i});
+        candidates.push_back(
+            {scores[i], notes_.id(first + i), notes_.content(first + i), first + i});
       }
     }
     if (candidates.size() >= 2 * count) {
@@ -125,7 +118,7 @@ std::vector<Match> SketchIndex::search(std::span<const float> query, std::size_t
   }
   std::vector<Match> matches;
   for (const std::size_t slot : shortlist(coarse, std::max(kRerank, top))) {
-    matches.push_back({ids_[slot], best_alignment(slot, all), contents_[slot]});
+    matches.push_back({notes_.id(slot), best_alignment(slot, all), notes_.content(slot)});
   }
   keep_best(matches, top);
   return matches;
@@ -133,50 +126,42 @@ std::vector<Match> SketchIndex::search(std::span<const float> query, std::size_t
 
 void NativeIndex::add(NoteId id, std::uint64_t content,
                       std::span<const std::uint16_t> coordinates) {
-  assert(coordinates.size() == dim() && !slots_.contains(id));
-  const std::size_t slot = ids_.size();
+  assert(coordinates.size() == dim() && !notes_.find(id));
+  const std::size_t slot = notes_.size();
   if (slot % kernels::kLanes == 0) {
     panels_.resize(panels_.size() + dim() * kernels::kLanes);
   }
   for (std::size_t i = 0; i < dim(); ++i) {
     at(slot, i) = coordinates[i];
   }
-  slots_[id] = slot;
-  ids_.push_back(id);
-  contents_.push_back(content);
+  notes_.add(id, content);
 }
 
 void NativeIndex::remove(NoteId id) {
-  const auto found = slots_.find(id);
-  if (found == slots_.end()) {
+  const auto slot = notes_.find(id);
+  if (!slot) {
     return;
   }
-  const std::size_t slot = found->second;
-  const std::size_t last = ids_.size() - 1;
+  const std::size_t last = notes_.size() - 1;
   for (std::size_t i = 0; i < dim(); ++i) {
-    at(slot, i) = at(last, i);
+    at(*slot, i) = at(last, i);
   }
-  ids_[slot] = ids_[last];
-  contents_[slot] = contents_[last];
-  slots_[ids_[slot]] = slot;
-  slots_.erase(id);
-  ids_.pop_back();
-  contents_.pop_back();
+  notes_.remove(*slot);
   panels_.resize((last + kernels::kLanes - 1) / kernels::kLanes * dim() * kernels::kLanes);
 }
 
 std::vector<Match> NativeIndex::search(std::span<const float> query, Ranker ranker,
                                        std::size_t top) const {
   assert(query.size() == dim());
-  const std::size_t panels = (ids_.size() + kernels::kLanes - 1) / kernels::kLanes;
-  std::vector<Match> matches(ids_.size());
-  for (std::size_t slot = 0; slot < ids_.size(); ++slot) {
-    matches[slot] = {ids_[slot], 0.0F, contents_[slot]};
+  const std::size_t panels = (notes_.size() + kernels::kLanes - 1) / kernels::kLanes;
+  std::vector<Match> matches(notes_.size());
+  for (std::size_t slot = 0; slot < notes_.size(); ++slot) {
+    matches[slot] = {notes_.id(slot), 0.0F, notes_.content(slot)};
   }
   std::vector<Match> winners(channels_, {0, -std::numeric_limits<float>::infinity(), 0});
   std::array<float, kernels::kLanes> part{};
   for (std::size_t panel = 0; panel < panels; ++panel) {
-    const std::size_t lanes = std::min(kernels::kLanes, ids_.size() - panel * kernels::kLanes);
+    const std::size_t lanes = std::min(kernels::kLanes, notes_.size() - panel * kernels::kLanes);
     for (std::size_t channel = 0; channel < channels_; ++channel) {
       const std::size_t first = channel * kChannelCoordinates;
       kernels_->bf16_dots(&panels_[(panel * dim() + first) * kernels::kLanes], &query[first], 1,
@@ -184,14 +169,14 @@ std::vector<Match> NativeIndex::search(std::span<const float> query, Ranker rank
       for (std::size_t lane = 0; lane < lanes; ++lane) {
         const std::size_t slot = panel * kernels::kLanes + lane;
         matches[slot].score += part[lane];
-        const Match match{ids_[slot], part[lane], contents_[slot]};
+        const Match match{notes_.id(slot), part[lane], notes_.content(slot)};
         if (better(match, winners[channel])) {
           winners[channel] = match;
         }
       }
     }
   }
-  if (ranker == Ranker::kVotes && !ids_.empty()) {
+  if (ranker == Ranker::kVotes && !notes_.empty()) {
     // The sum only breaks ties: it is scaled to less than half a vote.
     float largest = 0.0F;
     for (const Match& match : matches) {
@@ -202,7 +187,7 @@ std::vector<Match> NativeIndex::search(std::span<const float> query, Ranker rank
       match.score *= scale;
     }
     for (const Match& winner : winners) {
-      matches[slots_.at(winner.id)].score += 1.0F;
+      matches[notes_.find(winner.id).value()].score += 1.0F;
     }
   }
   keep_best(matches, top);

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "memory/coarse_sketch.h"
 #include "memory/match.h"
 #include "memory/note.h"
+#include "memory/note_slots.h"
 
 namespace spel::kernels {
 class Kernels;
@@ -29,7 +29,7 @@ class SketchIndex {
   /// No id comes twice.
   void add(NoteId id, std::uint64_t content, std::span<const std::uint16_t> sketch);
   void remove(NoteId id);
-  [[nodiscard]] std::size_t size() const noexcept { return ids_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return notes_.size(); }
 
   /// `query` is [tokens][kSketchCoordinates], oldest token first, its last one what the text would
   /// go on from. Two rounds: the last kernels::kCoarseTokens against every note in 8-bit integers,
@@ -75,9 +75,7 @@ class SketchIndex {
 
   const kernels::Kernels* kernels_;
   std::vector<std::unique_ptr<Page>> pages_;
-  std::vector<NoteId> ids_;  ///< By slot.
-  std::vector<std::uint64_t> contents_;
-  std::unordered_map<NoteId, std::size_t> slots_;
+  NoteSlots notes_;
 };
 
 /// The document's coordinates, for Ranker::kNative and kVotes: panels of kernels::kLanes notes.
@@ -89,7 +87,7 @@ class NativeIndex {
   /// `coordinates` is [channels][kChannelCoordinates], `content` as in SketchIndex.
   void add(NoteId id, std::uint64_t content, std::span<const std::uint16_t> coordinates);
   void remove(NoteId id);
-  [[nodiscard]] std::size_t size() const noexcept { return ids_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return notes_.size(); }
 
   /// `query` is [channels][kChannelCoordinates], the sum of the projected queries of the tokens
   /// looked at. kVotes: the votes of the channels, ties broken by the sum.
@@ -105,9 +103,7 @@ class NativeIndex {
   const kernels::Kernels* kernels_;
   std::size_t channels_;
   std::vector<std::uint16_t> panels_;  ///< [notes / kLanes][channels * coordinates][kLanes]
-  std::vector<NoteId> ids_;
-  std::vector<std::uint64_t> contents_;
-  std::unordered_map<NoteId, std::size_t> slots_;
+  NoteSlots notes_;
 };
 
 }  // namespace spel::memory
