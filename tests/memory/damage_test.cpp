@@ -6,7 +6,6 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "config/base/error.h"
@@ -17,6 +16,7 @@
 #include "memory/plausible.h"
 #include "memory/sqlite.h"
 #include "memory/store.h"
+#include "tests/scratch_folder.h"
 
 namespace spel::memory {
 namespace {
@@ -42,8 +42,6 @@ NoteDraft draft(const std::string& text) {
 class DamageTest : public ::testing::Test {
  protected:
   DamageTest() {
-    std::string name = (fs::temp_directory_path() / "spel-damage-XXXXXX").string();
-    directory_ = ::mkdtemp(name.data());
     Store store(directory_, Store::Mode::kOwner);
     std::vector<NoteDraft> notes{draft("one fact"), draft("two facts"), draft("three facts"),
                                  draft("four facts")};
@@ -51,8 +49,6 @@ class DamageTest : public ::testing::Test {
     notes.back().coordinates.clear();
     (void)store.append("bank", kModel, kShape, notes);
   }
-  ~DamageTest() override { fs::remove_all(directory_); }
-
   void damage(const char* sql) const { Database((directory_ / "notebank.db").string()).exec(sql); }
 
   [[nodiscard]] std::vector<NoteId> found_by_text() const {
@@ -65,7 +61,8 @@ class DamageTest : public ::testing::Test {
     return ids;
   }
 
-  fs::path directory_;
+  spel::testing::ScratchFolder scratch_;
+  fs::path directory_ = scratch_.path();
 };
 
 TEST(Checksum, IsCrc32cAndGoesOnWhereItLeftOff) {

@@ -17,6 +17,7 @@
 #include "memory/note_bank.h"
 #include "memory/sqlite.h"
 #include "memory/store.h"
+#include "tests/scratch_folder.h"
 
 namespace spel::memory {
 namespace {
@@ -32,12 +33,6 @@ constexpr const char* kModel = "aaaa";
 
 class DataDirectoryTest : public ::testing::Test {
  protected:
-  DataDirectoryTest() {
-    std::string name = (fs::temp_directory_path() / "spel-data-XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
-  }
-  ~DataDirectoryTest() override { fs::remove_all(root_); }
-
   [[nodiscard]] fs::path data() const { return root_ / "data"; }
   [[nodiscard]] fs::path file(const char* suffix = "") const {
     return data() / (std::string("notebank.db") + suffix);
@@ -83,7 +78,8 @@ class DataDirectoryTest : public ::testing::Test {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
 
-  fs::path root_;
+  spel::testing::ScratchFolder scratch_;
+  fs::path root_ = scratch_.path();
 };
 
 TEST_F(DataDirectoryTest, NothingIsWrittenThroughALink) {

@@ -7,12 +7,12 @@
 #include <set>
 #include <sqlite3.h>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "config/base/error.h"
 #include "fault_vfs.h"
 #include "memory/store.h"
+#include "tests/scratch_folder.h"
 
 namespace spel::memory {
 namespace {
@@ -101,12 +101,6 @@ void expect_promises_kept(Store& store, const std::vector<Step>& steps, std::siz
 
 class FaultTest : public ::testing::Test {
  protected:
-  FaultTest() {
-    std::string name = (fs::temp_directory_path() / "spel-fault-XXXXXX").string();
-    directory_ = ::mkdtemp(name.data());
-  }
-  ~FaultTest() override { fs::remove_all(directory_); }
-
   Step& begin(const FaultVfs& disk) {
     steps_.emplace_back().begun = disk.events();
     return steps_.back();
@@ -136,7 +130,8 @@ class FaultTest : public ::testing::Test {
     }
   }
 
-  fs::path directory_;
+  spel::testing::ScratchFolder scratch_;
+  fs::path directory_ = scratch_.path();
   std::vector<Step> steps_;
 };
 

@@ -17,6 +17,7 @@
 #include "kernels/kernels.h"
 #include "memory/note_bank.h"
 #include "memory/sqlite.h"
+#include "tests/scratch_folder.h"
 
 namespace spel::memory {
 namespace {
@@ -34,13 +35,8 @@ constexpr std::array kRankers{Ranker::kSum, Ranker::kNative, Ranker::kVotes, Ran
 
 class StoreTest : public ::testing::Test {
  protected:
-  StoreTest() {
-    std::string name = (fs::temp_directory_path() / "spel-store-XXXXXX").string();
-    directory_ = ::mkdtemp(name.data());
-  }
-  ~StoreTest() override { fs::remove_all(directory_); }
-
-  fs::path directory_;
+  spel::testing::ScratchFolder scratch_;
+  fs::path directory_ = scratch_.path();
 };
 
 NoteDraft draft(const std::string& text, std::uint64_t start = 0) {

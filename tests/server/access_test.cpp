@@ -6,9 +6,10 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "certificate.h"
 #include "config/base/error.h"
 #include "support.h"
-#include "temp_directory.h"
+#include "tests/scratch_folder.h"
 
 namespace spel::server::testing {
 namespace {
@@ -21,7 +22,7 @@ std::string write_file(const std::string& path, const std::string& text) {
 }
 
 TEST(ApiKey, IsAskedForEverywhereButOnThePublicList) {
-  const TempDirectory directory;
+  const spel::testing::ScratchFolder directory;
   const std::string keys =
       write_file(directory.file("keys"), "# comment\n\nfirst-key-123\nsecond-key-456\r\n");
   const TestServer server(ascii_script("ok"),
@@ -57,7 +58,7 @@ TEST(ApiKey, IsAskedForEverywhereButOnThePublicList) {
 }
 
 TEST(ApiKey, AFileWithoutAKeyIsRefusedAtStart) {
-  const TempDirectory directory;
+  const spel::testing::ScratchFolder directory;
   for (const std::string& path :
        {write_file(directory.file("empty"), "\n# none\n"), directory.file("missing")}) {
     EXPECT_THROW(
@@ -141,7 +142,7 @@ TEST(Paths, AnUnknownOneHasACodeOfItsOwn) {
 }
 
 TEST(UnixSocket, ServesAndCleansUp) {
-  const TempDirectory directory;
+  const spel::testing::ScratchFolder directory;
   const std::string path = directory.file("s");
   {
     const TestServer server(ascii_script("ok"),
@@ -186,7 +187,7 @@ std::string ask_tls(std::uint16_t port, const std::string& certificate,
 }
 
 TEST(Tls, ServesStreamsAndRefusesPlainText) {
-  const TempDirectory directory;
+  const spel::testing::ScratchFolder directory;
   const std::optional<Certificate> made = make_certificate(directory);
   if (!made) {
     GTEST_SKIP() << "the openssl command is not installed";

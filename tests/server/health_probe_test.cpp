@@ -6,8 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "certificate.h"
 #include "support.h"
-#include "temp_directory.h"
+#include "tests/scratch_folder.h"
 
 namespace spel::server::testing {
 namespace {
@@ -71,7 +72,7 @@ TEST(HealthProbe, AsksAServerOnAllAddressesOverTheLoopback) {
 }
 
 TEST(HealthProbe, FindsAUnixSocket) {
-  const TempDirectory directory;
+  const spel::testing::ScratchFolder directory;
   config::ServerConfig config;
   config.unix_socket = directory.file("spel.sock");
   {
@@ -84,7 +85,7 @@ TEST(HealthProbe, FindsAUnixSocket) {
 }
 
 TEST(HealthProbe, SpeaksTlsWhereTheServerDoes) {
-  const TempDirectory directory;
+  const spel::testing::ScratchFolder directory;
   const std::optional<Certificate> made = make_certificate(directory);
   if (!made) {
     GTEST_SKIP() << "the openssl command is not installed";

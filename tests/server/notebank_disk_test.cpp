@@ -1,19 +1,17 @@
 // Banks on disk: over restarts, with another model, and on disks that fail.
-#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "fault_vfs.h"
 #include "notebank_support.h"
+#include "tests/scratch_folder.h"
 
 namespace spel::server::testing {
 namespace {
 
-namespace fs = std::filesystem;
 using memory::testing::DiskOp;
 using memory::testing::FaultVfs;
 using ::testing::AllOf;
@@ -22,13 +20,8 @@ using ::testing::HasSubstr;
 /// A directory for one test.
 class NoteBankDisk : public ::testing::Test {
  protected:
-  NoteBankDisk() {
-    std::string name = (fs::temp_directory_path() / "spel-notes-XXXXXX").string();
-    directory_ = ::mkdtemp(name.data());
-  }
-  ~NoteBankDisk() override { fs::remove_all(directory_); }
-
-  std::string directory_;
+  spel::testing::ScratchFolder scratch_;
+  std::string directory_ = scratch_.path();
 };
 
 TEST_F(NoteBankDisk, NotesAreThereAfterARestart) {

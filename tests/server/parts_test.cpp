@@ -28,6 +28,7 @@
 #include "server/retry_after.h"
 #include "server/router.h"
 #include "tests/engine/model/model_fixtures.h"
+#include "tests/scratch_folder.h"
 
 namespace spel::server {
 namespace {
@@ -154,19 +155,12 @@ TEST(KeySet, ErrorsNameTheFileAndTheLineAndNeverTheKey) {
 /// A key file of its own, a clock that stands still, and what was reported.
 class KeyFile : public ::testing::Test {
  protected:
-  KeyFile() {
-    std::string pattern = ::testing::TempDir() + "spel-keys-XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-    write("first-key-123\n");
-  }
-  ~KeyFile() override { std::filesystem::remove_all(folder_); }
-  KeyFile(const KeyFile&) = delete;
-  KeyFile& operator=(const KeyFile&) = delete;
+  KeyFile() { write("first-key-123\n"); }
 
-  [[nodiscard]] std::string path() const { return folder_ / "keys"; }
+  [[nodiscard]] std::string path() const { return folder_.file("keys"); }
   /// Written beside it and renamed, as a careful editor does.
   void write(const std::string& text, mode_t mode = 0600) const {
-    const std::string fresh = folder_ / "fresh";
+    const std::string fresh = folder_.file("fresh");
     std::ofstream(fresh) << text;
     ASSERT_EQ(::chmod(fresh.c_str(), mode), 0);
     std::filesystem::rename(fresh, path());
@@ -180,7 +174,7 @@ class KeyFile : public ::testing::Test {
         [this] { return now_; });
   }
 
-  std::filesystem::path folder_;
+  spel::testing::ScratchFolder folder_;
   std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
   std::vector<std::pair<LogLevel, std::string>> reports_;
 };

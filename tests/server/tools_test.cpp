@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "memory/store.h"
 #include "tests/engine/tools/run_tool.h"
+#include "tests/scratch_folder.h"
 
 namespace spel::server::tools {
 namespace {
@@ -47,14 +47,10 @@ memory::NoteDraft draft(const std::string& text, std::uint16_t value) {
 class NoteBankTool : public ::testing::Test {
  protected:
   NoteBankTool() {
-    std::string name = (fs::temp_directory_path() / "spel-tool-XXXXXX").string();
-    directory_ = ::mkdtemp(name.data());
     Store store(data(), Store::Mode::kOwner);
     const std::vector<memory::NoteDraft> notes{draft("one\n\"1\"", 1), draft("two", 2)};
     (void)store.append("facts", "aaaa", kShape, notes);
   }
-  ~NoteBankTool() override { fs::remove_all(directory_); }
-
   [[nodiscard]] std::string data() const { return directory_ / "data"; }
   [[nodiscard]] ToolRun run(std::vector<std::string> args) const {
     args.insert(args.end(), {"--data-dir", data()});
@@ -65,7 +61,8 @@ class NoteBankTool : public ::testing::Test {
     return directory_ / "file";
   }
 
-  fs::path directory_;
+  spel::testing::ScratchFolder scratch_;
+  fs::path directory_ = scratch_.path();
 };
 
 TEST_F(NoteBankTool, ListsAndShows) {

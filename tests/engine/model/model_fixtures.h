@@ -14,34 +14,11 @@
 #include "config/base/error.h"
 #include "engine/document/golden.h"
 #include "engine/document/load_model.h"
+#include "tests/scratch_folder.h"
 
 namespace spel::engine::testing {
 
-/// A folder of its own, removed at the end.
-class ScratchFolder {
- public:
-  explicit ScratchFolder(const std::string& name = "spel-model-test") {
-    std::string pattern = (std::filesystem::temp_directory_path() / (name + "-XXXXXX")).string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      throw Error(ErrorCode::kIo, "cannot create " + pattern);
-    }
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using spel::testing::ScratchFolder;
 
 /// Every kind of layer, in a file of a few KiB.
 inline ModelConfig tiny_config() {
