@@ -1,7 +1,11 @@
 // [2] batched, [8] draft pool, [10] company, [12] rollback: the bits of a pass and of the state it
 // leaves.
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <random>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "config/base/limits.h"
@@ -33,28 +37,45 @@ std::vector<float> continuation(CausalModel& model, SequenceState& state) {
   return feed(model, state, random_prompt(kContinued, model.vocab_size(), 77), 1);
 }
 
-}  // namespace
+/// A model, tokens to feed it in some other way, and what feeding them one by one gave.
+struct Fed {
+  CausalModel& model;
+  SequenceState& state;
+  std::span<const TokenId> tokens;
+  std::vector<float> logits;
+  std::vector<float> after;  ///< Of the continuation.
+};
 
-void check_batched(const SuiteContext& context, Checks& checks) {
-  constexpr std::size_t kTokens = 34;
+/// `check(name, fed)` for target and draft of every subject.
+void for_each_model(const SuiteContext& context, std::size_t count, std::uint64_t seed,
+                    const std::function<void(const std::string&, const Fed&)>& check) {
   for (const Subject& subject : context.subjects) {
     AssembledModel rig =
         assemble_rig(subject.weights, context.kernels, 1, 1, short_context(subject));
     for (CausalModel* model : {static_cast<CausalModel*>(rig.target.get()),
                                static_cast<CausalModel*>(rig.draft.get())}) {
       const auto tokens =
-          random_prompt(std::min(kTokens, model->max_seq() - kContinued), model->vocab_size(), 3);
+          random_prompt(std::min(count, model->max_seq() - kContinued), model->vocab_size(), seed);
       const auto state = model->make_state();
-      const auto expected = feed(*model, *state, tokens, 1);
-      const auto after = continuation(*model, *state);
-      for (const std::size_t m : {2U, 5U, 9U, 17U}) {
-        state->reset();
-        const std::string what = subject.name + ", " + std::to_string(m) + " at once";
-        checks.same_bits(what, feed(*model, *state, tokens, m, true), expected);
-        checks.same_bits(what + ", continued", continuation(*model, *state), after);
-      }
+      Fed fed{*model, *state, tokens, feed(*model, *state, tokens, 1), {}};
+      fed.after = continuation(*model, *state);
+      check(subject.name, fed);
     }
   }
+}
+
+}  // namespace
+
+void check_batched(const SuiteContext& context, Checks& checks) {
+  constexpr std::size_t kTokens = 34;
+  for_each_model(context, kTokens, 3, [&](const std::string& name, const Fed& fed) {
+    for (const std::size_t m : {2U, 5U, 9U, 17U}) {
+      fed.state.reset();
+      const std::string what = name + ", " + std::to_string(m) + " at once";
+      checks.same_bits(what, feed(fed.model, fed.state, fed.tokens, m, true), fed.logits);
+      checks.same_bits(what + ", continued", continuation(fed.model, fed.state), fed.after);
+    }
+  });
   checks.note(summary(checks, "logits at M = 2, 5, 9, 17 against one by one"));
 }
 
@@ -149,26 +170,16 @@ std::vector<float> roll(CausalModel& model, SequenceState& state, std::span<cons
 void check_rollback(const SuiteContext& context, Checks& checks) {
   constexpr std::size_t kTokens = 96;
   constexpr std::size_t kSequences = 4;
-  for (const Subject& subject : context.subjects) {
-    AssembledModel rig =
-        assemble_rig(subject.weights, context.kernels, 1, 1, short_context(subject));
-    for (CausalModel* model : {static_cast<CausalModel*>(rig.target.get()),
-                               static_cast<CausalModel*>(rig.draft.get())}) {
-      const auto tokens =
-          random_prompt(std::min(kTokens, model->max_seq() - kContinued), model->vocab_size(), 12);
-      const auto state = model->make_state();
-      const auto expected = feed(*model, *state, tokens, 1);
-      const auto after = continuation(*model, *state);
-      for (std::size_t i = 0; i < kSequences; ++i) {
-        std::mt19937_64 random(i);
-        state->reset();
-        const std::string what = subject.name + ", sequence " + std::to_string(i);
-        checks.same_bits(what, roll(*model, *state, tokens, random), expected);
-        checks.require(state->position() == tokens.size(), what + ": the position is off");
-        checks.same_bits(what + ", continued", continuation(*model, *state), after);
-      }
+  for_each_model(context, kTokens, 12, [&](const std::string& name, const Fed& fed) {
+    for (std::size_t i = 0; i < kSequences; ++i) {
+      std::mt19937_64 random(i);
+      fed.state.reset();
+      const std::string what = name + ", sequence " + std::to_string(i);
+      checks.same_bits(what, roll(fed.model, fed.state, fed.tokens, random), fed.logits);
+      checks.require(fed.state.position() == fed.tokens.size(), what + ": the position is off");
+      checks.same_bits(what + ", continued", continuation(fed.model, fed.state), fed.after);
     }
-  }
+  });
   checks.note("k drawn from 0 to 16: " + summary(checks, "logits"));
 }
 
