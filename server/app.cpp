@@ -44,8 +44,12 @@ App::~App() {
 }
 
 ServerContext App::make_context() {
-  add_routes(router_,
-             HandlerContext{config_, lifecycle_, metrics_, log_, {reading_thread_, answers_}});
+  const HandlerContext context{config_, lifecycle_, metrics_, log_, {reading_thread_, answers_}};
+  for (const auto add :
+       {&add_completion_routes, &add_figure_routes, &add_health_routes, &add_model_routes,
+        &add_notebank_routes, &add_page_routes, &add_tokenize_routes}) {
+    add(router_, context);
+  }
   metrics_.add_routes(router_.patterns());
   return ServerContext{config_,  router_, keys_,     hosts_,  cors_, lifecycle_,
                        metrics_, log_,    sessions_, bodies_, ids_};

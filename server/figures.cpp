@@ -12,7 +12,6 @@
 #include "proto/receipt.h"
 #include "server/constants.h"
 #include "server/note_service.h"
-#include "server/result.h"
 
 namespace spel::server {
 namespace {

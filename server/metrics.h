@@ -7,11 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/base/names.h"
 #include "engine/request/request.h"
-#include "server/result.h"
 
 namespace prometheus {
 class Counter;
@@ -19,6 +20,33 @@ class Histogram;
 class Registry;
 struct MetricFamily;
 }  // namespace prometheus
+
+namespace spel::server {
+
+/// How a generation ended.
+enum class Result { kOk, kError, kCancelled };
+
+[[nodiscard]] inline Result result_of(engine::FinishReason reason) {
+  switch (reason) {
+    case engine::FinishReason::kStop:
+    case engine::FinishReason::kLength:
+      return Result::kOk;
+    case engine::FinishReason::kCancelled:
+      return Result::kCancelled;
+    case engine::FinishReason::kDeadline:
+    case engine::FinishReason::kError:
+      break;
+  }
+  return Result::kError;
+}
+
+}  // namespace spel::server
+
+template <>
+inline constexpr std::array<std::pair<spel::server::Result, std::string_view>, 3>
+    spel::kNames<spel::server::Result>{{{spel::server::Result::kOk, "ok"},
+                                        {spel::server::Result::kError, "error"},
+                                        {spel::server::Result::kCancelled, "cancelled"}}};
 
 namespace spel::server {
 

@@ -27,8 +27,6 @@ struct HandlerContext {
   Reading reading;
 };
 
-void add_routes(Router& router, const HandlerContext& context);
-
 void add_completion_routes(Router& router, const HandlerContext& context);
 void add_figure_routes(Router& router, const HandlerContext& context);
 void add_health_routes(Router& router, const HandlerContext& context);
