@@ -92,18 +92,26 @@ TEST(Disconnect, OfAQueuedRequestTouchesNobodyElse) {
   EXPECT_EQ(server.stats().generation_tokens, 100U);
 }
 
+/// So many long requests, one of them running. One after the other: the first begins in the queue
+/// too, where the last would find no place.
+std::vector<std::unique_ptr<Client>> fill(const TestServer& server, std::size_t requests) {
+  std::vector<std::unique_ptr<Client>> held;
+  for (std::size_t i = 0; i < requests; ++i) {
+    held.push_back(std::make_unique<Client>(server.port()));
+    held.back()->send(long_request(true));
+    EXPECT_TRUE(
+        eventually([&] { return server.stats().running == 1 && server.stats().waiting == i; }));
+  }
+  return held;
+}
+
 // [ollama/ollama#4124]
 TEST(Overload, IsRefusedAtOnceWithRetryAfter) {
   Script script = slow_script();
   script.sequences = 1;
   script.queue = 10;
   const TestServer server(script);
-  std::vector<std::unique_ptr<Client>> held;
-  for (int i = 0; i < 11; ++i) {
-    held.push_back(std::make_unique<Client>(server.port()));
-    held.back()->send(long_request(true));
-  }
-  EXPECT_TRUE(eventually([&] { return server.stats().waiting == 10; }));
+  const auto held = fill(server, 11);
   for (int i = 0; i < 30; ++i) {
     const auto start = Clock::now();
     const Reply reply = server.ask(long_request(i % 2 == 0));
@@ -127,12 +135,7 @@ TEST(Overload, RetryAfterFollowsWhatRequestsHaveTaken) {
   EXPECT_EQ(server.ask(long_request(false, 300)).status, 200);  // 0.6 s and more.
   const double each = server.app().metrics().service_seconds();
   EXPECT_GT(each, 0.5);
-  std::vector<std::unique_ptr<Client>> held;
-  for (int i = 0; i < 5; ++i) {
-    held.push_back(std::make_unique<Client>(server.port()));
-    held.back()->send(long_request(true));
-  }
-  EXPECT_TRUE(eventually([&] { return server.stats().waiting == 4; }));
+  const auto held = fill(server, 5);
   const Reply reply = server.ask(long_request(false));
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(reply.header("retry-after"), std::to_string(static_cast<int>(std::ceil(4 * each))));
