@@ -59,6 +59,7 @@ const std::set<std::string> kHeadersWithoutLibraries = {"config/base", "kernels"
 const std::vector<std::set<std::string>> kEngineLevels = {
     {"types", "engine_config", "stats", "model/spec", "model/causal_model"},
     {"files"},
+    {"template"},
     {"text"},
     {"quantise"},
     {"request"},
