@@ -1,10 +1,9 @@
 #include "engine/text/bpe_tokenizer.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <functional>
 #include <memory>
-#include <new>
 #include <unordered_map>
 #include <utf8proc.h>
 #include <utility>
@@ -18,22 +17,50 @@ bool is_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
+/// Puts each run of combining marks in the order of their classes. utf8proc's own way of doing so
+/// takes quadratic time in a run, which a request may make as long as it likes.
+void order_marks(std::vector<utf8proc_int32_t>& points) {
+  const auto mark_class = [](utf8proc_int32_t point) {
+    return utf8proc_get_property(point)->combining_class;
+  };
+  const auto is_mark = [&](utf8proc_int32_t point) { return mark_class(point) != 0; };
+  for (auto at = points.begin(); at != points.end();) {
+    const auto begin = std::find_if(at, points.end(), is_mark);
+    at = std::find_if_not(begin, points.end(), is_mark);
+    if (!std::ranges::is_sorted(begin, at, {}, mark_class)) {
+      std::ranges::stable_sort(begin, at, {}, mark_class);
+    }
+  }
+}
+
 /// NFC. `text` is valid UTF-8.
 std::string composed(std::string_view text) {
-  utf8proc_uint8_t* out = nullptr;
-  const auto size =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &out,
-                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(out, &std::free);
-  if (size == UTF8PROC_ERROR_NOMEM) {
-    throw std::bad_alloc();
+  constexpr auto kForm = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+  constexpr std::size_t kPartsMax = 4;  // That a character decomposes into, by Unicode's promise.
+  std::vector<utf8proc_int32_t> points;
+  points.reserve(text.size() + 1);
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Character character = first_utf8_character(text.substr(at));
+    std::array<utf8proc_int32_t, kPartsMax> parts{};
+    int boundary = 0;
+    const auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(character.code_point),
+                                               parts.data(), kPartsMax, kForm, &boundary);
+    if (count < 0 || static_cast<std::size_t>(count) > kPartsMax) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "the character at offset " + std::to_string(at) + " cannot be normalised");
+    }
+    points.insert(points.end(), parts.begin(), parts.begin() + count);
+    at += character.bytes;
   }
+  order_marks(points);
+  const auto count = static_cast<utf8proc_ssize_t>(points.size());
+  points.push_back(0);  // Room for the NUL that it appends.
+  const auto size = utf8proc_reencode(points.data(), count, kForm);
   if (size < 0) {
     throw Error(ErrorCode::kInvalidArgument,
                 std::string("the text cannot be normalised: ") + utf8proc_errmsg(size));
   }
-  return {reinterpret_cast<const char*>(out), static_cast<std::size_t>(size)};
+  return {reinterpret_cast<const char*>(points.data()), static_cast<std::size_t>(size)};
 }
 
 void require_utf8(std::string_view text) {
@@ -50,6 +77,7 @@ class BpeTokenizer final : public Tokenizer {
  public:
   explicit BpeTokenizer(BpeModel model) : model_(std::move(model)) {
     ids_.reserve(model_.tokens.size());
+    std::ranges::sort(model_.added_ids);
     for (const TokenId added : model_.added_ids) {
       ids_.emplace(model_.tokens[static_cast<std::size_t>(added)], added);
     }
@@ -136,6 +164,10 @@ class BpeTokenizer final : public Tokenizer {
                                [&](std::string_view piece) { split(piece, level + 1, word); });
   }
 
+  [[nodiscard]] bool is_added(TokenId token) const {
+    return std::ranges::binary_search(model_.added_ids, token);
+  }
+
   void encode_word(std::string_view word, Encoding& encoding) const {
     if (const auto known = encoding.words.find(word); known != encoding.words.end()) {
       for (std::size_t i = 0; i < known->second.count; ++i) {
@@ -145,7 +177,8 @@ class BpeTokenizer final : public Tokenizer {
     }
     const std::size_t begin = encoding.ids.size();
     const auto whole = model_.whole_words_first ? ids_.find(word) : ids_.end();
-    if (whole != ids_.end()) {
+    // An added token is found by its own search alone, which knows whose bytes they are.
+    if (whole != ids_.end() && !is_added(whole->second)) {
       encoding.ids.push_back(whole->second);
     } else {
       encoding.merger.merge(word, model_.byte_tokens, model_.merges, encoding.ids);

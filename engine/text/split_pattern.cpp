@@ -14,6 +14,8 @@ namespace {
 /// What one match may cost: beyond it lies a pattern that backtracks without end.
 constexpr std::uint32_t kMatchStepsMax = 10'000'000;
 constexpr std::uint32_t kHeapKibMax = 64 * 1024;
+/// Bytes of a pattern that a message repeats.
+constexpr std::size_t kShownMax = 32;
 
 std::string message_of(int code) {
   std::array<PCRE2_UCHAR, 256> text{};
@@ -31,6 +33,27 @@ struct FreeData {
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
 };
 
+/// `pattern` with its blanks spelled as Unicode's. PCRE2's own \s goes by an older list that has
+/// U+180E, the Mongolian vowel separator, among them; Oniguruma, which the files are written for,
+/// goes by this property.
+std::string with_unicode_blanks(std::string_view pattern) {
+  std::string out;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    out += pattern[at];
+    if (pattern[at] != '\\' || at + 1 == pattern.size()) {
+      continue;
+    }
+    const char escaped = pattern[++at];
+    if (escaped == 's' || escaped == 'S') {
+      out += escaped == 's' ? 'p' : 'P';
+      out += "{White_Space}";
+    } else {
+      out += escaped;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 struct SplitPattern::Compiled {
@@ -45,14 +68,15 @@ SplitPattern::SplitPattern(const std::string& pattern, const std::string& where)
                                          " bytes; expected at most " +
                                          std::to_string(limits::kSplitPatternBytesMax));
   }
+  const std::string spelled = with_unicode_blanks(pattern);
   int error = 0;
   std::size_t offset = 0;
-  compiled_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+  compiled_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(spelled.data()), spelled.size(),
                                       PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error,
                                       &offset, nullptr));
   if (!compiled_->code) {
     throw Error(ErrorCode::kCorrupt, where + " cannot be compiled: " + message_of(error) +
-                                         " at byte " + std::to_string(offset));
+                                         " before \"" + spelled.substr(offset, kShownMax) + "\"");
   }
   compiled_->context.reset(pcre2_match_context_create(nullptr));
   if (!compiled_->context) {

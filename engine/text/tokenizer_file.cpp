@@ -90,6 +90,19 @@ std::string type_of(const JsonValue& object, const std::string& where) {
                known + " (this build implements no other)");
 }
 
+/// A pattern that matches `literal` and nothing else.
+std::string quoted(std::string_view literal) {
+  std::string pattern;
+  for (const char c : literal) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool letter = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+                        (byte >= 'a' && byte <= 'z') || byte >= 0x80;
+    pattern += letter ? "" : "\\";
+    pattern += c;
+  }
+  return pattern;
+}
+
 /// A file being read into a model.
 class Reader {
  public:
@@ -355,10 +368,10 @@ class Reader {
       return;
     }
     const std::string literal = text_or_empty(pattern, "String", where + ".pattern");
-    if (literal.empty() || literal.find("\\E") != std::string::npos) {
+    if (literal.empty()) {
       refuse_value(pattern, where + ".pattern", "a Regex, or a String");
     }
-    model_.splits.emplace_back("\\Q" + literal + "\\E", where + ".pattern.String");
+    model_.splits.emplace_back(quoted(literal), where + ".pattern.String");
   }
 
   void post_processor(const JsonValue& step, const std::string& where) {

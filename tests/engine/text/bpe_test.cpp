@@ -16,6 +16,7 @@
 
 #include "config/base/error.h"
 #include "engine/text/byte_pairs.h"
+#include "engine/text/split_pattern.h"
 #include "engine/text/tokenizer_file.h"
 
 namespace spel::engine {
@@ -95,6 +96,22 @@ TEST(Bpe, EncodesTheStringsOfARealVocabularyAsItsLibraryDoes) {
   EXPECT_FALSE(tokenizer->is_special(*tokenizer->token_of("<think>")));
 }
 
+TEST(Bpe, EncodesTheStringsOfAnotherRealVocabularyAsItsLibraryDoes) {
+  const char* named = std::getenv("SPEL_QWEN3_TOKENIZER");  // NOLINT(concurrency-mt-unsafe)
+  if (named == nullptr) {
+    GTEST_SKIP() << "SPEL_QWEN3_TOKENIZER names no tokenizer.json of Qwen3";
+  }
+  const char* root = std::getenv("SPEL_HYBRIDS");  // NOLINT(concurrency-mt-unsafe)
+  const std::filesystem::path vectors =
+      std::filesystem::path(root != nullptr ? root : SPEL_HYBRIDS_DEFAULT) / "tokenizer" /
+      "qwen3.vectors.jsonl";
+  if (!std::filesystem::exists(vectors)) {
+    GTEST_SKIP() << "no " << vectors.string() << " (SPEL_HYBRIDS names a place)";
+  }
+  const auto tokenizer = read_tokenizer_json(read_file(named), "tokenizer.json", {});
+  EXPECT_EQ(check_vectors(*tokenizer, vectors), 324U);
+}
+
 TEST(Bpe, AddedTokensAreTextWhereTheyAreNotLookedFor) {
   const auto tokenizer = small_tokenizer();
   const std::string text = "a<|im_end|>b<think>";
@@ -143,6 +160,28 @@ TEST(Bpe, AWordOfAMebibyteIsEncodedInLittleMoreThanItsLength) {
   EXPECT_LT(seconds.count(), 30.0);
 }
 
+TEST(Bpe, MarksOutOfOrderAreComposedInLittleMoreThanTheirNumber) {
+  const auto tokenizer = small_tokenizer();
+  constexpr std::size_t kMarks = 200'000;
+  std::string given = "a";
+  std::string ordered = "\u1ea1";  // a with the first of the dots below it.
+  for (std::size_t i = 0; i < kMarks; ++i) {
+    given += "\u0301";
+  }
+  for (std::size_t i = 0; i < kMarks; ++i) {
+    given += "\u0323";
+    ordered += i > 0 ? "\u0323" : "";
+  }
+  for (std::size_t i = 0; i < kMarks; ++i) {
+    ordered += "\u0301";
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(decoded(*tokenizer, tokenizer->encode(given)), ordered);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  // A quadratic one takes many minutes.
+  EXPECT_LT(seconds.count(), 30.0);
+}
+
 TEST(Bpe, TextThatIsNotUtf8HasNoTokens) {
   try {
     (void)small_tokenizer()->encode("ab\xff");
@@ -158,6 +197,63 @@ TEST(Bpe, AnIdThatIsNoTokenHasNoBytes) {
   EXPECT_TRUE(tokenizer->bytes(static_cast<TokenId>(tokenizer->vocab_size())).empty());
   EXPECT_FALSE(tokenizer->has_token(-1));
   EXPECT_EQ(tokenizer->token_of("no such token"), std::nullopt);
+}
+
+/// The small tokenizer after `edit`.
+template <typename Edit>
+std::unique_ptr<Tokenizer> edited(const Edit& edit) {
+  json file = json::parse(read_file(kSmall / "tokenizer.json"));
+  edit(file);
+  return read_tokenizer_json(file.dump(), "tokenizer.json", {});
+}
+
+TEST(Bpe, AWholeWordNeverBecomesAnAddedToken) {
+  const auto tokenizer = edited([](json& f) {
+    f["model"]["ignore_merges"] = true;
+    f["added_tokens"][3]["content"] = "think";
+  });
+  const std::string text = "think";
+  const TokenId think = *tokenizer->token_of(text);
+  EXPECT_EQ(tokenizer->encode(text), std::vector{think});
+  const std::array whole = {ByteRange{0, text.size()}};
+  for (const auto& ids : {tokenizer->encode(text, {.parse_added = false}),
+                          tokenizer->encode(text, {.foreign = whole})}) {
+    EXPECT_EQ(std::ranges::count(ids, think), 0);
+    EXPECT_EQ(decoded(*tokenizer, ids), text);
+  }
+}
+
+TEST(SplitPattern, BlanksAreThoseOfUnicode) {
+  const auto pieces = [](const std::string& pattern, std::string_view text) {
+    std::vector<std::string> found;
+    SplitPattern(pattern, "here").split(text, [&](std::string_view piece) {
+      found.emplace_back(piece);
+    });
+    return found;
+  };
+  using Pieces = std::vector<std::string>;
+  // U+180E, the Mongolian vowel separator, has not been one since Unicode 6.3.
+  const std::string text = "a\u180e\u2003\u0085b";
+  const Pieces expected = {"a\u180e", "\u2003\u0085", "b"};
+  EXPECT_EQ(pieces(R"(\s+)", text), expected);
+  EXPECT_EQ(pieces(R"(\S+)", text), expected);
+  EXPECT_EQ(pieces(R"([^\s]+)", text), expected);
+  EXPECT_EQ(pieces(R"([\S]+)", text), expected);
+  EXPECT_EQ(pieces(R"(\\s)", "a\\s b"), (Pieces{"a", "\\s", " b"}));
+}
+
+TEST(Bpe, APatternThatIsALiteralMatchesItself) {
+  // Merges stop at it: "the" is one token, and none where its middle is a piece of its own.
+  const auto at = [](const std::string& literal) {
+    return edited([&](json& f) {
+             f["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {{"String", literal}};
+           })
+        ->encode("the")
+        .size();
+  };
+  EXPECT_EQ(at("h"), 3U);
+  EXPECT_EQ(at("."), 1U);
+  EXPECT_EQ(at("\\w\\E"), 1U);
 }
 
 /// What is said of the small file after `edit`.
@@ -212,6 +308,23 @@ TEST(TokenizerFile, WhatIsBrokenIsRefusedWithItsPlace) {
   says(refusal([](json& f) { f["model"]["merges"][3] = 7; }), "merges");
   says(refusal([](json& f) { f["added_tokens"][0]["content"] = ""; }), "content");
   says(refusal([](json& f) { f["added_tokens"][0]["id"] = 3; }), "is given twice");
+  says(refusal([](json& f) { f["added_tokens"][0]["id"] = std::int64_t{1} << 32; }), ".id");
+  says(refusal([](json& f) { f["model"]["vocab"] = json::array(); }), "model.vocab");
+  says(refusal([](json& f) { f["model"]["merges"] = "a b"; }), "model.merges");
+  says(refusal([](json& f) { f["model"]["ignore_merges"] = "yes"; }), "ignore_merges");
+  says(refusal([](json& f) { f["added_tokens"] = json::object(); }), "added_tokens");
+}
+
+TEST(TokenizerFile, OneThatEndsEarlyIsRefused) {
+  const std::string whole = read_file(kSmall / "tokenizer.json");
+  for (std::size_t size = 0; size + 1 < whole.size(); size += 97) {
+    EXPECT_THROW((void)read_tokenizer_json(whole.substr(0, size), "tokenizer.json", {}), Error);
+  }
+}
+
+TEST(TokenizerFile, OneThatIsTooLongIsRefusedUnread) {
+  const std::string blanks(kTokenizerJsonBytesMax + 1, ' ');
+  EXPECT_THROW((void)read_tokenizer_json(blanks, "tokenizer.json", {}), Error);
 }
 
 TEST(TokenizerFile, APatternThatBacktracksWithoutEndIsGivenUp) {
