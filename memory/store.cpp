@@ -357,9 +357,8 @@ std::vector<NoteId> Store::visit_notes(std::string_view bank, const NoteVisitor&
   const std::string sql =
       select({kNoteColumns, ", c.vector, s.vector, ", kNoteIntact,
               " AND (n.sketched = 0 OR COALESCE(", kSketchIntact, " AND ", kCoordinatesIntact,
-              ", 0)) FROM note n LEFT JOIN sketch s ON s.note=n.id "
-              "LEFT JOIN coordinates c ON c.note=n.id "
-              "WHERE n.bank=?1 ORDER BY n.id"});
+              ", 0)) FROM note n LEFT JOIN sketch s ON s.note=n.id ",
+              "LEFT JOIN coordinates c ON c.note=n.id ", "WHERE n.bank=?1 ORDER BY n.id"});
   Statement statement(impl_->db, sql.c_str());
   statement.bind(1, *id);
   while (statement.step()) {
@@ -378,18 +377,18 @@ std::vector<NoteId> Store::visit_sketches(std::string_view bank, std::size_t voc
                                           const IndexVisitor& visitor) {
   return impl_->visit_index(select({"n.id, n.text, n.tokens, s.vector, n.sketched, ", kNoteIntact,
                                     " AND (n.sketched = 0 OR COALESCE(", kSketchIntact,
-                                    ", 0)) FROM note n LEFT JOIN sketch s ON s.note=n.id "
+                                    ", 0)) FROM note n LEFT JOIN sketch s ON s.note=n.id ",
                                     "WHERE n.bank=?1 ORDER BY n.id"}),
                             bank, vocab, visitor, true);
 }
 
 std::vector<NoteId> Store::visit_coordinates(std::string_view bank, std::size_t vocab,
                                              const IndexVisitor& visitor) {
-  return impl_->visit_index(select({"n.id, n.text, n.tokens, c.vector, 1, ", kNoteIntact,
-                                    " AND COALESCE(", kCoordinatesIntact,
-                                    ", 0) FROM note n LEFT JOIN coordinates c ON c.note=n.id "
-                                    "WHERE n.bank=?1 AND n.sketched = 1 ORDER BY n.id"}),
-                            bank, vocab, visitor, false);
+  return impl_->visit_index(
+      select({"n.id, n.text, n.tokens, c.vector, 1, ", kNoteIntact, " AND COALESCE(",
+              kCoordinatesIntact, ", 0) FROM note n LEFT JOIN coordinates c ON c.note=n.id ",
+              "WHERE n.bank=?1 AND n.sketched = 1 ORDER BY n.id"}),
+      bank, vocab, visitor, false);
 }
 
 bool Store::remove_bank(std::string_view name) {

