@@ -6,9 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/text/tokenizer.h"
@@ -31,7 +32,13 @@ class AddedTokens {
                                           std::span<const ByteRange> foreign) const;
 
  private:
-  std::vector<std::pair<std::string, TokenId>> tokens_;  ///< The longest first.
+  using Token = std::pair<std::string, TokenId>;
+
+  /// That `text` begins with; nullptr where there is none. Takes the steps of a token's length,
+  /// however many tokens there are.
+  [[nodiscard]] const Token* longest(std::string_view text) const;
+
+  std::vector<Token> tokens_;  ///< In the order of their bytes.
   std::array<bool, 256> first_bytes_{};
 };
 

@@ -33,6 +33,8 @@ struct FreeData {
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
 };
 
+static_assert(PCRE2_MAJOR > 10 || PCRE2_MINOR >= 40, "PCRE2 knows White_Space from 10.40 on");
+
 /// `pattern` with its blanks spelled as Unicode's. PCRE2's own \s goes by an older list that has
 /// U+180E, the Mongolian vowel separator, among them; Oniguruma, which the files are written for,
 /// goes by this property.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "config/base/error.h"
+#include "engine/text/added_tokens.h"
 #include "engine/text/byte_pairs.h"
 #include "engine/text/split_pattern.h"
 #include "engine/text/tokenizer_file.h"
@@ -221,6 +222,42 @@ TEST(Bpe, AWholeWordNeverBecomesAnAddedToken) {
     EXPECT_EQ(std::ranges::count(ids, think), 0);
     EXPECT_EQ(decoded(*tokenizer, ids), text);
   }
+}
+
+TEST(AddedTokens, TheLongestOfThoseThatBeginTogetherIsFound) {
+  AddedTokens tokens;
+  TokenId next = 0;
+  for (const char* content : {"<a>", "<a><b>", "<", "<a><b", "\xc3\xa9", "z"}) {
+    tokens.add(content, next++);
+  }
+  const auto found = [&](std::string_view text, std::span<const ByteRange> foreign = {}) {
+    const auto match = tokens.find(text, 0, foreign);
+    return match ? std::array{static_cast<int>(match->begin), static_cast<int>(match->end),
+                              static_cast<int>(match->token)}
+                 : std::array{-1, -1, -1};
+  };
+  EXPECT_EQ(found("x<a><b>"), (std::array{1, 7, 1}));
+  EXPECT_EQ(found("x<a><b"), (std::array{1, 6, 3}));
+  EXPECT_EQ(found("x<a><"), (std::array{1, 4, 0}));
+  EXPECT_EQ(found("<ab"), (std::array{0, 1, 2}));
+  EXPECT_EQ(found("a\xc3\xa9"), (std::array{1, 3, 4}));
+  EXPECT_EQ(found("nothing"), (std::array{-1, -1, -1}));
+  const std::array last = {ByteRange{6, 7}};
+  EXPECT_EQ(found("x<a><b>", last), (std::array{1, 6, 3}));
+}
+
+TEST(AddedTokens, ManyCostATextNoMoreThanFew) {
+  AddedTokens tokens;
+  constexpr int kTokens = 20'000;
+  for (int i = 0; i < kTokens; ++i) {
+    tokens.add("<" + std::to_string(i) + ">", i);
+  }
+  const std::string text(std::size_t{1} << 20, '<');
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(tokens.find(text, 0, {}));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  // One after another takes a minute.
+  EXPECT_LT(seconds.count(), 10.0);
 }
 
 TEST(SplitPattern, BlanksAreThoseOfUnicode) {
