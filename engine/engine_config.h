@@ -17,7 +17,7 @@ struct EngineConfig {
   std::size_t k_max = limits::kSpecKMax;
   std::size_t prefix_cache_entries = 4;  ///< Sequence states kept for reuse; 0: none.
   bool calibrate = true;                 ///< Measure what passes cost before the first request.
-  std::vector<TokenId> end_tokens;  ///< Beside the tokenizer's own; all below the vocabulary.
+  std::vector<TokenId> end_tokens;       ///< Beside the tokenizer's own; all below the vocabulary.
   const kernels::Kernels* kernels = &kernels::Kernels::select();  ///< What tokens are chosen with.
 
   /// Token rows of the largest step: what the models' max_batch_rows must hold.

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kVocabMax = 1U << 20;
 inline constexpr std::uint32_t kMaxSeqMax = 1U << 20;
 inline constexpr std::uint32_t kConvTapsMax = 8;
 inline constexpr std::size_t kSplitPatternBytesMax = 8192;  ///< Of a tokenizer.
-inline constexpr std::size_t kShardsMax = 4096;  ///< Files of one model.
+inline constexpr std::size_t kShardsMax = 4096;             ///< Files of one model.
 
 // Speculation.
 inline constexpr std::size_t kSpecKMax = 16;  ///< Proposals per round; state rings hold K+1.
