@@ -40,7 +40,13 @@ struct ServerConfig {
   std::size_t queue = 64;
   std::size_t prefill_chunk = 128;
   std::size_t prefix_cache = 4;
-  std::size_t chat_max_tokens = 256;  ///< Of a chat's answer, where a request does not say.
+
+  // Chat, where a request does not say.
+  std::string chat_template = "auto";    ///< "auto": the model's own; "off": the plain one; a file.
+  std::size_t chat_max_tokens = 256;     ///< Of an answer; what is thought before it comes on top.
+  std::string enable_thinking = "auto";  ///< "auto": as the template has it.
+  std::size_t thinking_budget = 1024;    ///< Tokens of a thought; 0: no bound of its own.
+  std::string reasoning_format = "auto";  ///< "none": thoughts stay in the content.
 
   // Speculation, where a request does not say.
   std::size_t spec_k = limits::kSpecKDefault;  ///< 0: never draft.

@@ -94,6 +94,7 @@ CompletionRequest read_completion(Fields& fields, const std::string& bank) {
   CompletionRequest request;
   request.prompts = read_prompts(fields);
   request.echo = fields.boolean("echo").value_or(false);
+  request.parse_special = fields.boolean("parse_special").value_or(true);
   request.options.max_tokens = read_max_tokens(fields).value_or(kMaxTokensDefault);
   request.options.logprobs = fields.count("logprobs", 0, limits::kTopLogprobsMax);
   read_generation_options(fields, Endpoints::kCompletions, request.options, bank);

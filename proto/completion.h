@@ -20,6 +20,7 @@ using Prompt = std::variant<std::string, std::vector<TokenId>>;
 struct CompletionRequest {
   std::vector<Prompt> prompts;  ///< 1 … kPromptsMax. Choice index = prompt index * n + i.
   bool echo = false;            ///< The choice's text begins with the prompt.
+  bool parse_special = true;    ///< "<|…|>" in a text prompt is the token of that name.
   GenerationOptions options;    ///< max_tokens is always set (default 16).
 };
 

@@ -12,6 +12,7 @@ using json = JsonValue;
 
 constexpr std::string_view kUseMaxTokens = R"(use "max_tokens")";
 constexpr std::string_view kNoConstraints = "the text cannot be held to a grammar or a schema";
+constexpr std::string_view kRawPrompt = "a prompt is read as it is, whatever it opens";
 constexpr std::string_view kNoTools = "this model calls no tools";
 
 constexpr auto kChat = Endpoints::kChat;
@@ -29,10 +30,12 @@ constexpr std::array kTable = {
     ForeignField{"max_time", kNothing, ""},
     ForeignField{"t_max_predict_ms", "[0,-1]", ""},
     ForeignField{"n_indent", "[0]", ""},
-    ForeignField{"thinking_token_budget", kNothing, ""},
-    ForeignField{"reasoning_effort", R"(["none"])", "this model does not reason"},
-    ForeignField{"reasoning", kNothing, "this model does not reason"},
-    ForeignField{"think", kNothing, "this model does not reason"},
+    ForeignField{"thinking_token_budget", kNothing, kRawPrompt, kCompletions},
+    ForeignField{"thinking_budget", kNothing, kRawPrompt, kCompletions},
+    ForeignField{"enable_thinking", kNothing, kRawPrompt, kCompletions},
+    ForeignField{"reasoning_effort", R"(["none"])", kRawPrompt, kCompletions},
+    ForeignField{"reasoning", kNothing, R"(chat has "reasoning_effort")"},
+    ForeignField{"think", kNothing, R"(chat has "enable_thinking")"},
     ForeignField{"verbosity", R"(["medium"])", ""},
 
     // Where it stops.
@@ -133,14 +136,14 @@ constexpr std::array kTable = {
     ForeignField{"truncate", kNothing, "a prompt is read whole or refused"},
     ForeignField{"truncate_prompt_tokens", kNothing, "a prompt is read whole or refused"},
     ForeignField{"truncate_sequence", kNothing, "a prompt is read whole or refused"},
-    ForeignField{"n_keep", kAnything, ""},              // Acts when a prompt is cut.
-    ForeignField{"n_discard", kAnything, ""},           // Likewise.
-    ForeignField{"add_special_tokens", kAnything, ""},  // The model has none.
+    ForeignField{"n_keep", kAnything, ""},     // Acts when a prompt is cut.
+    ForeignField{"n_discard", kAnything, ""},  // Likewise.
+    ForeignField{"parse_special", "[false]", "names of tokens in messages are text", kChat},
     ForeignField{"prompt", kNothing, R"(use "messages")", kChat},
     ForeignField{"messages", kNothing, R"(use "prompt")", kCompletions},
     ForeignField{"echo", kNothing, "", kChat},
     ForeignField{"chat_template", kNothing, "the model's own template is used"},
-    ForeignField{"chat_template_kwargs", kAnything, ""},  // The template takes none.
+    ForeignField{"chat_template_kwargs", kAnything, "", kCompletions},
     ForeignField{"chat_template_content_format", kAnything, ""},
     ForeignField{"add_generation_prompt", kAnything, "", kCompletions},
     ForeignField{"continue_final_message", kAnything, "", kCompletions},
@@ -162,7 +165,6 @@ constexpr std::array kTable = {
     ForeignField{"response_fields", kNothing, ""},
     ForeignField{"details", kNothing, R"(use "logprobs")"},
     ForeignField{"detokenize", "[true]", R"(use "return_token_ids")"},
-    ForeignField{"skip_special_tokens", kAnything, ""},  // The model has none.
     ForeignField{"spaces_between_special_tokens", kAnything, ""},
     ForeignField{"num_return_sequences", "[1]", R"(use "n")"},
     ForeignField{"n_cmpl", "[1]", R"(use "n")"},
@@ -209,10 +211,11 @@ constexpr std::array kTable = {
     ForeignField{"rid", kAnything, ""},
     ForeignField{"stream_interval", kAnything, ""},
     ForeignField{"sse_ping_interval", kAnything, ""},
-    ForeignField{"include_reasoning", kAnything, ""},  // There is none.
-    ForeignField{"reasoning_format", kAnything, ""},
-    ForeignField{"separate_reasoning", kAnything, ""},
-    ForeignField{"stream_reasoning", kAnything, ""},
+    ForeignField{"include_reasoning", kAnything, "", kCompletions},  // There is none.
+    ForeignField{"reasoning_format", kAnything, "", kCompletions},
+    ForeignField{"separate_reasoning", kAnything, "", kCompletions},
+    ForeignField{"stream_reasoning", "[true]", "", kChat},
+    ForeignField{"stream_reasoning", kAnything, "", kCompletions},
     // A guess at the answer, to make it come sooner. The draft model guesses here.
     ForeignField{"prediction", kAnything, ""},
 };

@@ -42,14 +42,15 @@ struct GenerationOptions {
   std::string model;                      ///< Empty: not named, the resident model is meant.
   std::optional<std::size_t> max_tokens;  ///< Absent (chat only): the server's bound.
   std::size_t min_tokens = 0;  ///< At most max_tokens; before them, nothing ends the text.
-  float temperature = 1.0F;    ///< [0, 2]; 0: argmax.
-  std::int32_t top_k = 0;      ///< 0: off.
+  // Absent: as the model's makers want it, or else as if it did not exist (temperature: 1).
+  std::optional<float> temperature;   ///< [0, 2]; 0: argmax.
+  std::optional<std::int32_t> top_k;  ///< 0: off.
   /// (0, 1]. A client's top_p of 0 keeps only the most likely token: it arrives as top_k = 1.
-  float top_p = 1.0F;
-  float min_p = 0.0F;               ///< [0, 1]
-  float repetition_penalty = 1.0F;  ///< (0, 2]
-  float presence_penalty = 0.0F;    ///< [-2, 2]
-  float frequency_penalty = 0.0F;   ///< [-2, 2]
+  std::optional<float> top_p;
+  std::optional<float> min_p;               ///< [0, 1]
+  std::optional<float> repetition_penalty;  ///< (0, 2]
+  float presence_penalty = 0.0F;            ///< [-2, 2]
+  float frequency_penalty = 0.0F;           ///< [-2, 2]
   std::vector<std::pair<TokenId, float>> logit_bias;
   std::optional<std::int64_t> seed;  ///< Absent: the server picks one.
   std::vector<std::string> stop;     ///< Each 1 … 256 bytes.
@@ -60,6 +61,10 @@ struct GenerationOptions {
   bool stream = false;
   StreamOptions stream_options;
   bool return_token_ids = false;
+  bool skip_special_tokens = true;  ///< Special tokens are no part of the answer's text.
+  /// Whether the beginning-of-text token goes before a prompt, where the model has one; absent: as
+  /// the endpoint does.
+  std::optional<bool> add_special_tokens;
   SpeculationOptions speculation;
   std::optional<NoteBankOptions> notebank;
   std::size_t unknown_fields = 0;  ///< Members we do not know, ignored. For a metric.

@@ -29,26 +29,30 @@ void read_response_format(Fields& fields) {
 /// `value` as the float nearest to it.
 float to_float(double value) { return static_cast<float>(value); }
 
+std::optional<float> read_float(Fields& fields, std::string_view name, const NumberRange& range) {
+  const auto number = fields.number(name, range);
+  return number ? std::optional(to_float(*number)) : std::nullopt;
+}
+
 void read_sampling(Fields& fields, GenerationOptions& options) {
-  options.temperature =
-      to_float(fields.number("temperature", {.min = 0.0, .max = 2.0}).value_or(1.0));
+  options.temperature = read_float(fields, "temperature", {.min = 0.0, .max = 2.0});
   // vLLM's clients write "off" as -1, the rest as 0.
   constexpr std::int64_t kTopKMax = std::numeric_limits<std::int32_t>::max();
-  const auto top_k = fields.integer("top_k", -1, kTopKMax).value_or(0);
-  options.top_k = static_cast<std::int32_t>(std::max<std::int64_t>(top_k, 0));
-  options.top_p = to_float(fields.number("top_p", {.min = 0.0, .max = 1.0}).value_or(1.0));
+  if (const auto top_k = fields.integer("top_k", -1, kTopKMax)) {
+    options.top_k = static_cast<std::int32_t>(std::max<std::int64_t>(*top_k, 0));
+  }
+  options.top_p = read_float(fields, "top_p", {.min = 0.0, .max = 1.0});
   if (options.top_p == 0.0F) {
     // The smallest set of tokens that reaches probability 0: the first one.
     options.top_k = 1;
     options.top_p = 1.0F;
   }
-  options.min_p = to_float(fields.number("min_p", {.min = 0.0, .max = 1.0}).value_or(0.0));
+  options.min_p = read_float(fields, "min_p", {.min = 0.0, .max = 1.0});
   constexpr NumberRange kPenalty = {.min = -2.0, .max = 2.0};
-  options.presence_penalty = to_float(fields.number("presence_penalty", kPenalty).value_or(0.0));
-  options.frequency_penalty = to_float(fields.number("frequency_penalty", kPenalty).value_or(0.0));
+  options.presence_penalty = read_float(fields, "presence_penalty", kPenalty).value_or(0.0F);
+  options.frequency_penalty = read_float(fields, "frequency_penalty", kPenalty).value_or(0.0F);
   options.repetition_penalty =
-      to_float(fields.number("repetition_penalty", {.min = 0.0, .max = 2.0, .min_open = true})
-                   .value_or(1.0));
+      read_float(fields, "repetition_penalty", {.min = 0.0, .max = 2.0, .min_open = true});
   if (options.repetition_penalty == 0.0F) {
     // Above 0 as a double and not as a float: dividing by it would give no number.
     options.repetition_penalty = std::numeric_limits<float>::min();
@@ -239,6 +243,8 @@ void read_generation_options(Fields& fields, Endpoints endpoint, GenerationOptio
   read_logit_bias(fields, options);
   read_stops(fields, options);
   options.return_token_ids = fields.boolean("return_token_ids").value_or(false);
+  options.skip_special_tokens = fields.boolean("skip_special_tokens").value_or(true);
+  options.add_special_tokens = fields.boolean("add_special_tokens");
   read_response_format(fields);
   read_speculation(fields, options);
   read_notebank(fields, options, bank);

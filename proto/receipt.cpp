@@ -135,6 +135,7 @@ void add(Receipt& total, const Receipt& part, bool new_prompt) {
     total.cached_tokens += part.cached_tokens;
   }
   total.completion_tokens += part.completion_tokens;
+  total.reasoning_tokens += part.reasoning_tokens;
   total.prompt_seconds = std::max(total.prompt_seconds, part.prompt_seconds);
   total.decode_seconds = std::max(total.decode_seconds, part.decode_seconds);
   for (const Field& field : kSpeculation) {
@@ -154,7 +155,8 @@ JsonValue usage_json(const Receipt& receipt) {
           {"total_tokens", receipt.prompt_tokens + receipt.completion_tokens},
           {"prompt_tokens_details", std::move(prompt_details)},
           {"completion_tokens_details",
-           {{"accepted_prediction_tokens", receipt.accepted},
+           {{"reasoning_tokens", receipt.reasoning_tokens},
+            {"accepted_prediction_tokens", receipt.accepted},
             {"rejected_prediction_tokens",
              receipt.proposed - std::min(receipt.accepted, receipt.proposed)}}}};
 }

@@ -30,8 +30,9 @@ struct Receipt {
   std::size_t cached_tokens = 0;
   std::size_t normalized_characters = 0;  ///< Of the prompts, replaced before they were read.
   std::size_t completion_tokens = 0;
-  double prompt_seconds = 0.0;  ///< Leaving the queue to the first token.
-  double decode_seconds = 0.0;  ///< First token to last.
+  std::size_t reasoning_tokens = 0;  ///< Of those, the ones that were thought.
+  double prompt_seconds = 0.0;       ///< Leaving the queue to the first token.
+  double decode_seconds = 0.0;       ///< First token to last.
 
   bool draft_enabled = false;
   std::string draft_reason;  ///< Why there was no drafting; empty when there was.

@@ -132,7 +132,14 @@ void WholeAnswer::add(const Choice& choice, std::string& out) {
     write_json(completion_choice(choice), out);
     return;
   }
-  JsonValue message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+  // A thought that was cut off has no content behind it: null, as in vLLM.
+  const bool only_thought = choice.text.empty() && !choice.reasoning.empty();
+  JsonValue message = {{"role", "assistant"},
+                       {"content", only_thought ? JsonValue(nullptr) : JsonValue(choice.text)},
+                       {"refusal", nullptr}};
+  if (!choice.reasoning.empty()) {
+    message["reasoning_content"] = choice.reasoning;
+  }
   write_json(chat_choice(choice, "message", std::move(message)), out);
 }
 
@@ -164,6 +171,9 @@ std::string chat_role_chunk(const ResponseHead& head, std::size_t index, const C
 
 std::string chat_chunk(const ResponseHead& head, const Choice& choice, const ChunkTail& tail) {
   JsonValue delta = JsonValue::object();
+  if (!choice.reasoning.empty()) {
+    delta["reasoning_content"] = choice.reasoning;
+  }
   if (!choice.text.empty()) {
     delta["content"] = choice.text;
   }

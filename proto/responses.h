@@ -26,6 +26,7 @@ struct ResponseHead {
 struct Choice {
   std::size_t index = 0;
   std::string text;
+  std::string reasoning;  ///< Of a chat: what the model thought, apart from `text`.
   std::optional<FinishReason> finish_reason;  ///< kStop or kLength: others are errors.
   std::string stop_reason;                    ///< The stop string that matched, if one did …
   std::optional<TokenId> stop_token;          ///< … or the one of stop_token_ids.
@@ -76,7 +77,7 @@ class WholeAnswer {
 /// The first chunk of a choice: delta {"role":"assistant","content":""}.
 [[nodiscard]] std::string chat_role_chunk(const ResponseHead& head, std::size_t index,
                                           const ChunkTail& tail);
-/// Empty text gives an empty delta, as the final chunk has it.
+/// No text and no reasoning give an empty delta, as the final chunk has it.
 [[nodiscard]] std::string chat_chunk(const ResponseHead& head, const Choice& choice,
                                      const ChunkTail& tail);
 [[nodiscard]] std::string chat_usage_chunk(const ResponseHead& head, const Receipt& receipt);

@@ -5,8 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "engine/arch/generation_config.h"
 #include "engine/engine.h"
 #include "engine/text/tokenizer.h"
+#include "server/chat_format.h"
 
 namespace spel::server {
 
@@ -29,6 +31,8 @@ struct Backend {
   std::string isa;
   std::string kernel;
   std::string numerics;
+  engine::GenerationDefaults generation_defaults;  ///< What requests get that do not say.
+  ChatFormat chat;
   std::size_t target_threads = 0;
   std::size_t draft_threads = 0;
   std::shared_ptr<const void> resources;  ///< What the engine refers to and must not outlive.

@@ -39,7 +39,11 @@ ChoiceReader::ChoiceReader(std::size_t index, const PlannedChoice& planned,
       with_logprobs_(plan.with_logprobs),
       with_token_ids_(plan.with_token_ids),
       own_stop_(plan.own_stop),
-      text_base_(proto::count_code_points(planned.echo)) {
+      show_thought_(plan.reasoning != proto::ReasoningForm::kLeftOut),
+      text_base_(proto::count_code_points(planned.echo)),
+      splitter_(plan.reasoning == proto::ReasoningForm::kInText ? proto::ThoughtStart::kNone
+                                                                : plan.thought),
+      thought_(plan.thought) {
   if (plan.echo) {
     echo_ = planned.echo;
     if (report_tokens_ && !plan.with_logprobs) {
@@ -107,8 +111,9 @@ void ChoiceReader::on_prompt(const engine::PromptEvent& event) {
 
 void ChoiceReader::on_token(engine::TokenEvent& event) {
   ++generated_;
-  const proto::TextAssembler::Piece piece =
-      assembler_.push(tokenizer_.bytes(event.token), event.held_bytes);
+  const std::string_view bytes = tokenizer_.bytes(event.token);
+  thought_.push(bytes);
+  const proto::TextAssembler::Piece piece = assembler_.push(bytes, event.held_bytes);
   if (report_tokens_) {
     proto::TokenReport token =
         report(event.token, with_logprobs_ ? std::optional(event.logprob) : std::nullopt,
@@ -121,6 +126,7 @@ void ChoiceReader::on_token(engine::TokenEvent& event) {
 
 void ChoiceReader::on_finish(engine::FinishEvent event) {
   add_piece(assembler_.finish(event.text_bytes));
+  add_split(splitter_.finish());
   if (result_of(event.reason) == Result::kOk) {
     fresh_.finish_reason = event.reason;
   }
@@ -132,13 +138,20 @@ void ChoiceReader::on_finish(engine::FinishEvent event) {
 }
 
 void ChoiceReader::add_piece(const proto::TextAssembler::Piece& piece) {
-  fresh_.text += piece.text;
+  add_split(splitter_.push(piece.text));
   for (std::size_t i = 0; i < piece.tokens && !held_.empty(); ++i) {
     fresh_.tokens.push_back(std::move(held_.front().report));
     if (report_places_) {
       fresh_.draft_positions.push_back(held_.front().draft_position);
     }
     held_.pop_front();
+  }
+}
+
+void ChoiceReader::add_split(proto::ReasoningSplitter::Piece piece) {
+  fresh_.text += piece.content;
+  if (show_thought_) {
+    fresh_.reasoning += piece.reasoning;
   }
 }
 
@@ -289,6 +302,9 @@ proto::Receipt CompletionStream::receipt() const {
   proto::Receipt total;
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     proto::add(total, to_receipt(choices_[i].finish()->stats), plan_.choices[i].new_prompt);
+  }
+  for (const ChoiceReader& choice : choices_) {
+    total.reasoning_tokens += choice.thought_tokens();
   }
   total.replays = plan_.replays;
   total.normalized_characters = plan_.normalized_characters;

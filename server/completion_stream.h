@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/request/token_stream.h"
 #include "proto/error_body.h"
+#include "proto/reasoning.h"
 #include "proto/responses.h"
 #include "proto/text_assembler.h"
 #include "server/metrics.h"
@@ -29,9 +30,13 @@ class ChoiceReader {
 
   /// What has become showable since the last call; its finish_reason is set when that is all.
   [[nodiscard]] proto::Choice take();
-  [[nodiscard]] bool has_output() const noexcept { return !fresh_.text.empty(); }
+  [[nodiscard]] bool has_output() const noexcept {
+    return !fresh_.text.empty() || !fresh_.reasoning.empty();
+  }
   /// Tokens generated so far, those not showable yet included.
   [[nodiscard]] std::size_t generated() const noexcept { return generated_; }
+  /// Of those, the ones that were thought.
+  [[nodiscard]] std::size_t thought_tokens() const noexcept { return thought_.tokens(); }
   [[nodiscard]] const std::optional<engine::FinishEvent>& finish() const noexcept {
     return finish_;
   }
@@ -42,6 +47,7 @@ class ChoiceReader {
   void on_token(engine::TokenEvent& event);
   void on_finish(engine::FinishEvent event);
   void add_piece(const proto::TextAssembler::Piece& piece);
+  void add_split(proto::ReasoningSplitter::Piece piece);
   [[nodiscard]] proto::TokenReport report(engine::TokenId token, std::optional<float> logprob,
                                           const engine::TopLogprobs& top) const;
 
@@ -52,6 +58,7 @@ class ChoiceReader {
   const bool with_logprobs_;
   const bool with_token_ids_;
   const std::string own_stop_;
+  const bool show_thought_;
   const std::size_t text_base_;  ///< Code points of the echoed prompt.
 
   struct HeldToken {
@@ -62,6 +69,8 @@ class ChoiceReader {
   engine::SharedTokens echo_tokens_;  ///< To report then, unless the engine does.
   std::size_t generated_ = 0;
   proto::TextAssembler assembler_;
+  proto::ReasoningSplitter splitter_;
+  proto::ThoughtMeter thought_;
   std::deque<HeldToken> held_;  ///< Tokens whose text is not shown yet.
   proto::Choice fresh_;
   std::optional<engine::FinishEvent> finish_;

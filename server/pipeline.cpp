@@ -66,16 +66,23 @@ engine::SpeculationParams speculation_of(const proto::SpeculationOptions& option
   return params;
 }
 
+/// What the request says, else what the model's makers do, else the interface's default.
+template <typename Value, typename Default>
+void choose(Value& value, const std::optional<Value>& asked, const std::optional<Default>& model) {
+  value = asked ? *asked : model ? static_cast<Value>(*model) : value;
+}
+
 /// All but prompt, max_tokens and seed.
-engine::GenerationRequest common_request(const GenerationOptions& options,
+engine::GenerationRequest common_request(const GenerationOptions& options, const Backend& backend,
                                          const config::ServerConfig& config) {
   engine::GenerationRequest request;
   engine::SamplingParams& sampling = request.sampling;
-  sampling.temperature = options.temperature;
-  sampling.top_k = options.top_k;
-  sampling.top_p = options.top_p;
-  sampling.min_p = options.min_p;
-  sampling.repetition_penalty = options.repetition_penalty;
+  const engine::GenerationDefaults& model = backend.generation_defaults;
+  choose(sampling.temperature, options.temperature, model.temperature);
+  choose(sampling.top_k, options.top_k, model.top_k);
+  choose(sampling.top_p, options.top_p, model.top_p);
+  choose(sampling.min_p, options.min_p, model.min_p);
+  choose(sampling.repetition_penalty, options.repetition_penalty, model.repetition_penalty);
   sampling.presence_penalty = options.presence_penalty;
   sampling.frequency_penalty = options.frequency_penalty;
   sampling.logit_bias = options.logit_bias;
@@ -186,8 +193,9 @@ std::size_t normalize_texts(proto::CompletionRequest& request) {
 
 std::size_t normalize_texts(proto::ChatRequest& request) {
   std::size_t replaced = 0;
-  for (proto::ChatMessage& message : request.messages) {
+  for (proto::ChatMessage& message : request.conversation.messages) {
     replaced += normalize_text(message.content);
+    replaced += message.reasoning ? normalize_text(*message.reasoning) : 0;
   }
   normalize_stops(request.options);
   return replaced;
@@ -200,7 +208,7 @@ GenerationPlan plan_completion(proto::CompletionRequest request, const Backend& 
   proto::check_token_ids(request, engine.vocab_size());
   GenerationPlan plan = start_plan(request.options);
   plan.echo = request.echo;
-  engine::GenerationRequest common = common_request(request.options, config);
+  engine::GenerationRequest common = common_request(request.options, backend, config);
   common.prompt_logprobs = request.echo && request.options.logprobs.has_value();
   const std::uint64_t seed = seed_of(request.options);
   for (proto::Prompt& prompt : request.prompts) {
@@ -218,20 +226,27 @@ GenerationPlan plan_completion(proto::CompletionRequest request, const Backend& 
   return plan;
 }
 
-GenerationPlan plan_chat(const proto::ChatRequest& request, const Backend& backend,
+GenerationPlan plan_chat(proto::ChatRequest request, const Backend& backend,
                          const config::ServerConfig& config) {
   const engine::Engine& engine = *backend.engine;
   check_request(request.options, 1, backend);
   proto::check_token_ids(request.options, engine.vocab_size());
   GenerationPlan plan = start_plan(request.options);
-  engine::GenerationRequest one = common_request(request.options, config);
-  plan.own_stop = proto::plain_chat_stop();
-  one.stop.push_back(plan.own_stop);
-  one.prompt = encode(engine.tokenizer(), proto::plain_chat_prompt(request.messages, request.end),
-                      "messages");
-  GenerationOptions options = request.options;
-  options.max_tokens =
-      options.max_tokens.value_or(std::max(config.chat_max_tokens, options.min_tokens));
+  engine::GenerationRequest one = common_request(request.options, backend, config);
+  ChatPrompt prompt = backend.chat.prompt(std::move(request.conversation), engine.tokenizer());
+  one.prompt = std::move(prompt.tokens);
+  plan.thought = prompt.thought;
+  plan.reasoning =
+      request.reasoning.value_or(config.reasoning_format == "none" ? proto::ReasoningForm::kInText
+                                                                   : proto::ReasoningForm::kApart);
+  plan.own_stop = std::move(prompt.stop);
+  if (!plan.own_stop.empty()) {
+    one.stop.push_back(plan.own_stop);
+  }
+  GenerationOptions& options = request.options;
+  if (!options.max_tokens) {
+    options.max_tokens = std::max(config.chat_max_tokens, options.min_tokens);
+  }
   add_choices(plan, options, std::move(one), {}, seed_of(options), engine.max_seq());
   return plan;
 }

@@ -9,6 +9,7 @@
 #include "engine/request/request.h"
 #include "proto/chat.h"
 #include "proto/completion.h"
+#include "proto/reasoning.h"
 #include "proto/receipt.h"
 #include "server/backend.h"
 
@@ -35,6 +36,9 @@ struct GenerationPlan {
   std::vector<proto::ReplayReport> replays;
   std::size_t logprob_entries = 0;  ///< Held at once, over all choices.
   std::string own_stop;  ///< A stop string the client did not ask for and is not told about.
+  // Of a chat with a model that marks its thoughts.
+  proto::ThoughtStart thought = proto::ThoughtStart::kNone;
+  proto::ReasoningForm reasoning = proto::ReasoningForm::kApart;
 };
 
 /// Replaces typographic characters in the texts of a request, stop strings included, by what
@@ -48,7 +52,7 @@ std::size_t normalize_texts(proto::ChatRequest& request);
 [[nodiscard]] GenerationPlan plan_completion(proto::CompletionRequest request,
                                              const Backend& backend,
                                              const config::ServerConfig& config);
-[[nodiscard]] GenerationPlan plan_chat(const proto::ChatRequest& request, const Backend& backend,
+[[nodiscard]] GenerationPlan plan_chat(proto::ChatRequest request, const Backend& backend,
                                        const config::ServerConfig& config);
 
 /// The seed of a choice: the client's own for the first of the first prompt, so that it gives what

@@ -38,6 +38,11 @@ inline constexpr std::size_t kLogitBiasMax = 1024;
 inline constexpr std::size_t kStopTokensMax = 64;
 inline constexpr std::size_t kThinkingCloseMax = 256;  ///< Tokens that close a thought.
 inline constexpr std::size_t kMessagesMax = 256;
+/// "chat_template_kwargs": what a request may say to a model's template.
+inline constexpr std::size_t kTemplateArgumentsMax = 64;
+inline constexpr std::size_t kTemplateArgumentsBytesMax = 16384;
+inline constexpr std::size_t kTemplateArgumentsDepthMax = 8;
+inline constexpr std::size_t kTemplateArgumentNameMax = 64;
 inline constexpr std::size_t kGovernorWindowMax = 4096;
 inline constexpr std::size_t kNoteTopMax = 64;
 inline constexpr std::size_t kBankNameMax = 64;

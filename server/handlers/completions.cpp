@@ -115,7 +115,7 @@ class FrameWriter {
       }
       proto::Choice output = choice.take();
       const proto::Choice end = split_end(output);
-      if (!output.text.empty() || !output.tokens.empty()) {
+      if (!output.text.empty() || !output.reasoning.empty() || !output.tokens.empty()) {
         frames += proto::sse_data(form_.chunk(head_, output, tail()));
       }
       if (ends) {
@@ -310,9 +310,10 @@ Task<void> complete(HandlerContext context, Exchange& exchange, ReadCompletion r
 }
 
 Task<void> completion(HandlerContext context, Exchange& exchange) {
-  ReadCompletion read = co_await read_body(context, exchange, [&](std::string_view body) {
-    return prepare(context, proto::parse_completion_request(body, json_limits(context.config)));
-  });
+  ReadCompletion read =
+      co_await read_body(context, exchange, Where::kBySize, [&](std::string_view body) {
+        return prepare(context, proto::parse_completion_request(body, json_limits(context.config)));
+      });
   co_await complete(context, exchange, std::move(read));
 }
 
@@ -322,19 +323,24 @@ Task<void> replay(HandlerContext context, Exchange& exchange) {
   if (!is_bank_name(bank)) {
     throw proto::RequestError(proto::not_found("there is no such bank"));
   }
-  ReadCompletion read = co_await read_body(context, exchange, [&](std::string_view body) {
-    return prepare(context,
-                   proto::parse_note_replay_request(body, bank, json_limits(context.config)));
-  });
+  ReadCompletion read =
+      co_await read_body(context, exchange, Where::kBySize, [&](std::string_view body) {
+        return prepare(context,
+                       proto::parse_note_replay_request(body, bank, json_limits(context.config)));
+      });
   co_await complete(context, exchange, std::move(read));
 }
 
 Task<void> chat(HandlerContext context, Exchange& exchange) {
-  GenerationPlan plan = co_await read_body(context, exchange, [&](std::string_view body) {
+  // A template is a program, and what it makes of a small body can be large.
+  const Where where =
+      context.lifecycle.backend()->chat.runs_a_template() ? Where::kElsewhere : Where::kBySize;
+  GenerationPlan plan = co_await read_body(context, exchange, where, [&](std::string_view body) {
     proto::ChatRequest request = proto::parse_chat_request(body, json_limits(context.config));
     context.metrics.count_unknown_fields(request.options.unknown_fields);
     const std::size_t normalized = normalize_if_set(context, request);
-    GenerationPlan made = plan_chat(request, *context.lifecycle.backend(), context.config);
+    GenerationPlan made =
+        plan_chat(std::move(request), *context.lifecycle.backend(), context.config);
     made.normalized_characters = normalized;
     return made;
   });

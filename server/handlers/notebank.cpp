@@ -108,7 +108,7 @@ Task<void> write(HandlerContext context, Exchange& exchange, NoteService& notes)
   const proto::JsonLimits limits{.bytes = proto::kNoteBodyBytes,
                                  .depth = context.config.json_depth};
   proto::NoteWriteRequest request =
-      co_await read_body(context, exchange, [&](std::string_view body) {
+      co_await read_body(context, exchange, Where::kBySize, [&](std::string_view body) {
         auto parsed = proto::parse_note_write_request(body, limits);
         if (context.config.normalize_text) {
           normalize_text(parsed.text);
@@ -172,7 +172,7 @@ Task<void> address(HandlerContext context, Exchange& exchange, NoteService& note
   const engine::Tokenizer& tokenizer = context.lifecycle.backend()->engine->tokenizer();
   std::vector<engine::TokenId> query;
   const proto::NoteAddressRequest request =
-      co_await read_body(context, exchange, [&](std::string_view body) {
+      co_await read_body(context, exchange, Where::kBySize, [&](std::string_view body) {
         proto::NoteAddressRequest wanted =
             proto::parse_note_address_request(body, json_limits(context.config));
         context.metrics.count_unknown_fields(wanted.unknown_fields);

@@ -32,7 +32,7 @@ Task<void> tokenize(HandlerContext context, Exchange& exchange) {
   const engine::Tokenizer& tokenizer = engine.tokenizer();
   bool with_pieces = false;
   std::vector<engine::TokenId> tokens =
-      co_await read_body(context, exchange, [&](std::string_view body) {
+      co_await read_body(context, exchange, Where::kBySize, [&](std::string_view body) {
         proto::TokenizeRequest wanted =
             proto::parse_tokenize_request(body, json_limits(context.config));
         context.metrics.count_unknown_fields(wanted.unknown_fields);
@@ -55,7 +55,7 @@ Task<void> tokenize(HandlerContext context, Exchange& exchange) {
 Task<void> detokenize(HandlerContext context, Exchange& exchange) {
   const engine::Engine& engine = *context.lifecycle.backend()->engine;
   std::vector<engine::TokenId> tokens =
-      co_await read_body(context, exchange, [&](std::string_view body) {
+      co_await read_body(context, exchange, Where::kBySize, [&](std::string_view body) {
         proto::DetokenizeRequest wanted =
             proto::parse_detokenize_request(body, json_limits(context.config));
         context.metrics.count_unknown_fields(wanted.unknown_fields);

@@ -22,12 +22,13 @@ namespace proto = spel::proto;
 bool within(double value, double min, double max) { return value >= min && value <= max; }
 
 void check_options(const proto::GenerationOptions& options) {
-  require(within(options.temperature, 0.0, 2.0), "temperature");
-  require(options.top_k >= 0, "top_k");
-  require(options.top_p > 0.0F && options.top_p <= 1.0F, "top_p");
-  require(within(options.min_p, 0.0, 1.0), "min_p");
-  require(options.repetition_penalty > 0.0F && options.repetition_penalty <= 2.0F,
-          "repetition_penalty");
+  require(within(options.temperature.value_or(1.0F), 0.0, 2.0), "temperature");
+  require(options.top_k.value_or(0) >= 0, "top_k");
+  const float top_p = options.top_p.value_or(1.0F);
+  require(top_p > 0.0F && top_p <= 1.0F, "top_p");
+  require(within(options.min_p.value_or(0.0F), 0.0, 1.0), "min_p");
+  const float repetition = options.repetition_penalty.value_or(1.0F);
+  require(repetition > 0.0F && repetition <= 2.0F, "repetition_penalty");
   require(within(options.presence_penalty, -2.0, 2.0), "presence_penalty");
   require(within(options.frequency_penalty, -2.0, 2.0), "frequency_penalty");
   require(options.n >= 1 && options.n <= limits::kChoicesMax, "n");
@@ -68,8 +69,15 @@ void check_completion(std::string_view body) {
 void check_chat(std::string_view body) {
   const auto request = proto::parse_chat_request(body);
   check_options(request.options);
-  require(!request.messages.empty() && request.messages.size() <= limits::kMessagesMax, "messages");
-  require(proto::is_valid_utf8(proto::plain_chat_prompt(request.messages)), "chat prompt");
+  const proto::Conversation& chat = request.conversation;
+  require(!chat.messages.empty() && chat.messages.size() <= limits::kMessagesMax, "messages");
+  require(proto::is_valid_utf8(proto::plain_chat_prompt(chat.messages)), "chat prompt");
+  require(chat.template_arguments.is_object() &&
+              chat.template_arguments.size() <= limits::kTemplateArgumentsMax,
+          "chat_template_kwargs");
+  require(!chat.template_arguments.contains("messages"), "chat_template_kwargs");
+  require(chat.reasoning_effort != "none" || !chat.enable_thinking.value_or(false),
+          "reasoning_effort");
 }
 
 void check_detokenize(std::string_view body) {

@@ -24,9 +24,9 @@ ApiError messages_refusal(const std::string& messages) {
 
 TEST(Chat, OneMessageGetsTheDefaults) {
   const auto request = parse("");
-  ASSERT_EQ(request.messages.size(), 1U);
-  EXPECT_EQ(request.messages[0].role, Role::kUser);
-  EXPECT_EQ(request.messages[0].content, "hi");
+  ASSERT_EQ(request.conversation.messages.size(), 1U);
+  EXPECT_EQ(request.conversation.messages[0].role, Role::kUser);
+  EXPECT_EQ(request.conversation.messages[0].content, "hi");
   EXPECT_FALSE(request.options.max_tokens);
   EXPECT_FALSE(request.options.logprobs);
 }
@@ -36,9 +36,9 @@ TEST(Chat, ContentMayBeTextParts) {
       {"role":"system","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
       {"role":"developer","content":"c"},{"role":"assistant","content":""},
       {"role":"user","content":"d","name":"n"}]})");
-  ASSERT_EQ(request.messages.size(), 4U);
-  EXPECT_EQ(request.messages[0].content, "ab");
-  EXPECT_EQ(request.messages[1].role, Role::kDeveloper);
+  ASSERT_EQ(request.conversation.messages.size(), 4U);
+  EXPECT_EQ(request.conversation.messages[0].content, "ab");
+  EXPECT_EQ(request.conversation.messages[1].role, Role::kDeveloper);
 }
 
 TEST(Chat, AnAssistantsTurnMayBeWithoutText) {
@@ -46,7 +46,7 @@ TEST(Chat, AnAssistantsTurnMayBeWithoutText) {
     const auto request =
         parse_chat_request(R"({"messages":[{"role":"assistant","refusal":null,"annotations":[])" +
                            std::string(content) + R"(},{"role":"user","content":"hi"}]})");
-    EXPECT_EQ(request.messages[0].content, "");
+    EXPECT_EQ(request.conversation.messages[0].content, "");
   }
   EXPECT_EQ(messages_refusal(R"([{"role":"user","content":null}])").param, "messages[0].content");
   EXPECT_EQ(messages_refusal(R"([{"role":"system"}])").param, "messages[0].content");
@@ -67,14 +67,16 @@ TEST(Chat, UnknownMembersOfMessagesAndPartsAreRefused) {
 }
 
 TEST(Chat, ThePromptEndsWhereTheTwoSwitchesSay) {
-  EXPECT_EQ(parse("").end, PromptEnd::kAssistantTurn);
-  EXPECT_EQ(parse(R"("add_generation_prompt":false)").end, PromptEnd::kAfterMessages);
-  EXPECT_EQ(parse(R"("continue_final_message":true)").end, PromptEnd::kInLastMessage);
-  EXPECT_EQ(parse(R"("continue_final_message":true,"add_generation_prompt":false)").end,
-            PromptEnd::kInLastMessage);
+  EXPECT_EQ(parse("").conversation.end, PromptEnd::kAssistantTurn);
+  EXPECT_EQ(parse(R"("add_generation_prompt":false)").conversation.end, PromptEnd::kAfterMessages);
+  EXPECT_EQ(parse(R"("continue_final_message":true)").conversation.end, PromptEnd::kInLastMessage);
+  EXPECT_EQ(
+      parse(R"("continue_final_message":true,"add_generation_prompt":false)").conversation.end,
+      PromptEnd::kInLastMessage);
   EXPECT_EQ(refusal(R"("continue_final_message":true,"add_generation_prompt":true)").param,
             "continue_final_message");
-  const std::vector<ChatMessage> messages = {{Role::kUser, "hi"}, {Role::kAssistant, "Well"}};
+  const std::vector<ChatMessage> messages = {{.role = Role::kUser, .content = "hi"},
+                                             {.role = Role::kAssistant, .content = "Well"}};
   EXPECT_EQ(plain_chat_prompt(messages, PromptEnd::kAfterMessages), "user: hi\nassistant: Well\n");
   EXPECT_EQ(plain_chat_prompt(messages, PromptEnd::kInLastMessage), "user: hi\nassistant: Well");
 }
@@ -141,9 +143,145 @@ TEST(Chat, SharesTheOptionsOfCompletions) {
 }
 
 TEST(Chat, ThePlainTemplateIsOneLineForEachMessage) {
-  EXPECT_EQ(plain_chat_prompt({{Role::kSystem, "Be brief."}, {Role::kUser, "hi"}}),
+  EXPECT_EQ(plain_chat_prompt({{.role = Role::kSystem, .content = "Be brief."},
+                               {.role = Role::kUser, .content = "hi"}}),
             "system: Be brief.\nuser: hi\nassistant:");
   EXPECT_EQ(plain_chat_stop(), "\nuser:");
+}
+
+TEST(Chat, KeepsWhatAnAssistantThoughtAndWhoSpoke) {
+  const auto request = parse_chat_request(R"({"messages":[
+      {"role":"user","content":"a","name":"Ann","reasoning_content":"not an assistant's"},
+      {"role":"assistant","content":"b","reasoning_content":"older"},
+      {"role":"assistant","content":"c","reasoning":"newer"},
+      {"role":"assistant","content":"d","reasoning":"same","reasoning_content":"same"},
+      {"role":"assistant","content":"e","reasoning":null}]})");
+  const auto& messages = request.conversation.messages;
+  EXPECT_EQ(messages[0].name, "Ann");
+  EXPECT_FALSE(messages[0].reasoning.has_value());
+  EXPECT_EQ(messages[1].reasoning, "older");
+  EXPECT_EQ(messages[2].reasoning, "newer");
+  EXPECT_EQ(messages[3].reasoning, "same");
+  EXPECT_FALSE(messages[4].reasoning.has_value());
+  EXPECT_EQ(
+      messages_refusal(R"([{"role":"assistant","reasoning":"a","reasoning_content":"b"}])").param,
+      "messages[0].reasoning");
+  EXPECT_EQ(messages_refusal(R"([{"role":"assistant","reasoning":{}}])").param,
+            "messages[0].reasoning");
+  EXPECT_EQ(messages_refusal(R"([{"role":"user","content":"a","name":1}])").param,
+            "messages[0].name");
+}
+
+TEST(Chat, ThinkingIsAskedForInSeveralWordsThatMustAgree) {
+  EXPECT_FALSE(parse("").conversation.enable_thinking.has_value());
+  EXPECT_EQ(parse(R"("enable_thinking":true)").conversation.enable_thinking, true);
+  EXPECT_EQ(parse(R"("enable_thinking":false)").conversation.enable_thinking, false);
+  const auto inside = parse(R"("chat_template_kwargs":{"enable_thinking":false,"x":1})");
+  EXPECT_EQ(inside.conversation.enable_thinking, false);
+  EXPECT_EQ(dump_json(inside.conversation.template_arguments), R"({"x":1})");
+  EXPECT_EQ(parse(R"("reasoning_effort":"none")").conversation.enable_thinking, false);
+  for (const std::string effort : {"minimal", "low", "medium", "high"}) {
+    const auto request = parse(R"("reasoning_effort":")" + effort + "\"");
+    EXPECT_EQ(request.conversation.enable_thinking, true);
+    EXPECT_EQ(request.conversation.reasoning_effort, effort);
+  }
+  // The switch is stronger: the template may still read the effort.
+  EXPECT_EQ(
+      parse(R"("reasoning_effort":"low","enable_thinking":false)").conversation.enable_thinking,
+      false);
+  EXPECT_EQ(parse(R"("enable_thinking":true,"chat_template_kwargs":{"enable_thinking":true})")
+                .conversation.enable_thinking,
+            true);
+  EXPECT_EQ(
+      refusal(R"("enable_thinking":true,"chat_template_kwargs":{"enable_thinking":false})").param,
+      "enable_thinking");
+  EXPECT_EQ(
+      refusal(R"("reasoning_effort":"low","chat_template_kwargs":{"reasoning_effort":"high"})")
+          .param,
+      "reasoning_effort");
+  EXPECT_EQ(refusal(R"("reasoning_effort":"none","enable_thinking":true)").param,
+            "reasoning_effort");
+  EXPECT_EQ(refusal(R"("reasoning_effort":"huge")").param, "reasoning_effort");
+  EXPECT_EQ(refusal(R"("reasoning_effort":1)").param, "reasoning_effort");
+  EXPECT_EQ(refusal(R"("enable_thinking":"yes")").param, "enable_thinking");
+  EXPECT_EQ(refusal(R"("chat_template_kwargs":{"enable_thinking":1})").param,
+            "chat_template_kwargs.enable_thinking");
+}
+
+TEST(Chat, AThoughtsBudgetHasTwoNames) {
+  EXPECT_FALSE(parse("").thinking_budget.has_value());
+  EXPECT_EQ(parse(R"("thinking_budget":0)").thinking_budget, 0U);
+  EXPECT_EQ(parse(R"("thinking_token_budget":64)").thinking_budget, 64U);
+  EXPECT_EQ(parse(R"("thinking_budget":64,"thinking_token_budget":64)").thinking_budget, 64U);
+  EXPECT_EQ(refusal(R"("thinking_budget":64,"thinking_token_budget":65)").param,
+            "thinking_token_budget");
+  EXPECT_EQ(refusal(R"("thinking_budget":-1)").param, "thinking_budget");
+  EXPECT_EQ(refusal(R"("thinking_token_budget":2147483648)").param, "thinking_token_budget");
+}
+
+TEST(Chat, WhereThoughtsGoIsSaidInTheWordsOfThreeServers) {
+  EXPECT_FALSE(parse("").reasoning.has_value());
+  EXPECT_FALSE(
+      parse(R"("include_reasoning":true,"reasoning_format":"auto")").reasoning.has_value());
+  EXPECT_EQ(parse(R"("include_reasoning":false)").reasoning, ReasoningForm::kLeftOut);
+  EXPECT_EQ(parse(R"("separate_reasoning":false)").reasoning, ReasoningForm::kInText);
+  EXPECT_EQ(parse(R"("separate_reasoning":true)").reasoning, ReasoningForm::kApart);
+  EXPECT_EQ(parse(R"("reasoning_format":"none")").reasoning, ReasoningForm::kInText);
+  EXPECT_EQ(parse(R"("reasoning_format":"deepseek")").reasoning, ReasoningForm::kApart);
+  EXPECT_EQ(refusal(R"("reasoning_format":"xml")").param, "reasoning_format");
+  EXPECT_EQ(refusal(R"("stream_reasoning":false)").param, "stream_reasoning");
+}
+
+TEST(Chat, ArgumentsOfTheTemplateAreBounded) {
+  EXPECT_EQ(dump_json(parse(R"("chat_template_kwargs":{"a":[1,{"b":"c"}],"_B9":null})")
+                          .conversation.template_arguments),
+            R"({"a":[1,{"b":"c"}],"_B9":null})");
+  EXPECT_EQ(dump_json(parse(R"("chat_template_kwargs":null)").conversation.template_arguments),
+            "{}");
+  for (const std::string value : {"[]", "1", "\"a\"", "true"}) {
+    EXPECT_EQ(refusal("\"chat_template_kwargs\":" + value).param, "chat_template_kwargs");
+  }
+  for (const std::string name : {"", "a b", "a.b", "9a", "\\u00e9", "{{", "a-b"}) {
+    EXPECT_EQ(refusal(R"("chat_template_kwargs":{")" + name + R"(":1})").param,
+              "chat_template_kwargs")
+        << name;
+  }
+  const auto of = [](const std::string& members) {
+    return R"("chat_template_kwargs":{)" + members + "}";
+  };
+  std::string many;
+  for (std::size_t i = 0; i <= limits::kTemplateArgumentsMax; ++i) {
+    many += (i == 0 ? "\"n" : ",\"n") + std::to_string(i) + "\":0";
+  }
+  EXPECT_EQ(refusal(of(many)).param, "chat_template_kwargs");
+  EXPECT_NO_THROW(static_cast<void>(parse(of(many.substr(0, many.rfind(','))))));
+  EXPECT_EQ(
+      refusal(of("\"a\":\"" + std::string(limits::kTemplateArgumentsBytesMax, 'x') + "\"")).param,
+      "chat_template_kwargs");
+  const auto nested = [](std::size_t depth) {
+    return "\"a\":" + std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_EQ(refusal(of(nested(limits::kTemplateArgumentsDepthMax))).param, "chat_template_kwargs");
+  EXPECT_NO_THROW(static_cast<void>(parse(of(nested(limits::kTemplateArgumentsDepthMax - 1)))));
+}
+
+TEST(Chat, NoRequestSetsWhatTheServerSets) {
+  for (const std::string name :
+       {"messages", "tools", "add_generation_prompt", "continue_final_message", "bos_token",
+        "eos_token", "raise_exception", "chat_template", "tokenize", "namespace", "loop"}) {
+    const ApiError error = refusal(R"("chat_template_kwargs":{")" + name + R"(":[]})");
+    EXPECT_EQ(error.param, "chat_template_kwargs." + name);
+    EXPECT_EQ(error.status, 400);
+  }
+  EXPECT_EQ(refusal(R"("chat_template":"{{ messages }}")").param, "chat_template");
+}
+
+TEST(Chat, NamesOfTokensInMessagesAreText) {
+  EXPECT_EQ(refusal(R"("parse_special":true)").param, "parse_special");
+  EXPECT_NO_THROW(static_cast<void>(parse(R"("parse_special":false)")));
+  EXPECT_TRUE(parse("").options.skip_special_tokens);
+  EXPECT_FALSE(parse(R"("skip_special_tokens":false)").options.skip_special_tokens);
+  EXPECT_EQ(parse(R"("add_special_tokens":true)").options.add_special_tokens, true);
 }
 
 }  // namespace

@@ -38,9 +38,9 @@ TEST(Completion, APromptAloneGetsTheDocumentedDefaults) {
   ASSERT_EQ(request.prompts.size(), 1U);
   EXPECT_EQ(std::get<std::string>(request.prompts[0]), "hi");
   EXPECT_EQ(options.max_tokens, 16U);
-  EXPECT_EQ(options.temperature, 1.0F);
-  EXPECT_EQ(options.top_p, 1.0F);
-  EXPECT_EQ(options.top_k, 0);
+  EXPECT_FALSE(options.temperature.has_value());
+  EXPECT_FALSE(options.top_p.has_value());
+  EXPECT_FALSE(options.top_k.has_value());
   EXPECT_EQ(options.min_p, 0.0F);
   EXPECT_EQ(options.repetition_penalty, 1.0F);
   EXPECT_EQ(options.n, 1U);

@@ -57,7 +57,7 @@ TEST(Responses, ACompletionHasTheShapeClientsKnow) {
   EXPECT_TRUE(body["choices"][0]["logprobs"].is_null());
   EXPECT_EQ(body["usage"], json::parse(R"({"prompt_tokens":10,"completion_tokens":5,
       "total_tokens":15,"prompt_tokens_details":{"cached_tokens":4},
-      "completion_tokens_details":{"accepted_prediction_tokens":2,
+      "completion_tokens_details":{"reasoning_tokens":0,"accepted_prediction_tokens":2,
                                    "rejected_prediction_tokens":6}})"));
   EXPECT_EQ(body["timings"]["prompt_n"], 6);
   EXPECT_EQ(body["timings"]["cache_n"], 4);
