@@ -111,7 +111,7 @@ std::string tokenizer_info_response(const TokenizerInfo& info) {
                              {"pad_token", nullptr},
                              {"unk_token", nullptr},
                              {"clean_up_tokenization_spaces", false},
-                             {"chat_template", plain_chat_template()}});
+                             {"chat_template", info.chat_template}});
 }
 
 DetokenizeAnswer::DetokenizeAnswer(std::vector<TokenId> tokens, BytesOf bytes)

@@ -56,6 +56,7 @@ class TokenizeAnswer {
 struct TokenizerInfo {
   std::size_t max_seq = 0;
   std::size_t vocab_size = 0;
+  std::string chat_template;       ///< Jinja.
   std::optional<std::string> bos;  ///< The token's bytes.
   std::optional<std::string> eos;
 };

@@ -10,6 +10,8 @@
 
 #include "config/base/error.h"
 #include "engine/assembled_model.h"
+#include "engine/files/mapped_file.h"
+#include "engine/template/template_error.h"
 #include "kernels/kernels.h"
 #include "proto/text_assembler.h"
 #include "server/note_service.h"
@@ -67,6 +69,34 @@ engine::EngineConfig engine_config(const config::ServerConfig& config) {
   result.prefix_cache_entries = config.prefix_cache;
   result.kernels = &select_kernels(config);
   return result;
+}
+
+/// The model's own, none, or a file's: as `chat_template` has it.
+ChatFormat chat_format(const config::ServerConfig& config, const engine::LoadedModel& model) {
+  std::string source;
+  std::string name = "chat template";
+  if (config.chat_template == "auto") {
+    if (!model.chat_template) {
+      return {};
+    }
+    source = *model.chat_template;
+  } else if (config.chat_template == "off") {
+    return {};
+  } else {
+    const engine::MappedFile file(config.chat_template);
+    source = file.text();
+    name = config.chat_template;
+  }
+  const std::optional<bool> thinking = config.enable_thinking == "auto"
+                                           ? std::nullopt
+                                           : std::optional(config.enable_thinking == "on");
+  try {
+    return {source, name, *model.tokenizer, thinking};
+  } catch (const engine::TemplateSyntaxError& error) {
+    throw Error(error.code(), std::string(error.what()) +
+                                  " (--chat-template off serves the model without it, "
+                                  "--chat-template FILE with another)");
+  }
 }
 
 }  // namespace
@@ -128,6 +158,8 @@ std::unique_ptr<const Backend> load_backend(const config::ServerConfig& config) 
   backend->weights_dtype = held_dtype(weights);
   backend->fingerprint = "spel-" + weights.sha256.substr(0, 12);
   backend->numerics = config.numerics;
+  backend->generation_defaults = model->defaults;
+  backend->chat = chat_format(config, *model);
   backend->target_threads = run.target_threads;
   backend->draft_threads = run.draft_threads;
   backend->isa = kernels::isa_name(run.kernels.isa());

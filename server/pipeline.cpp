@@ -243,9 +243,14 @@ GenerationPlan plan_chat(proto::ChatRequest request, const Backend& backend,
   if (!plan.own_stop.empty()) {
     one.stop.push_back(plan.own_stop);
   }
+  const std::size_t thinking = request.thinking_budget.value_or(config.thinking_budget);
+  one.sampling.thinking = backend.chat.budget(plan.thought, thinking);
   GenerationOptions& options = request.options;
   if (!options.max_tokens) {
-    options.max_tokens = std::max(config.chat_max_tokens, options.min_tokens);
+    // What is thought comes on top.
+    options.max_tokens =
+        std::max(config.chat_max_tokens, options.min_tokens) +
+        (one.sampling.thinking ? thinking + one.sampling.thinking->close.size() : 0);
   }
   add_choices(plan, options, std::move(one), {}, seed_of(options), engine.max_seq());
   return plan;

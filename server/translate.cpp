@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "config/base/utf8.h"
+#include "engine/text/id_tokenizer.h"
 #include "proto/error_body.h"
 #include "server/normalize_text.h"
 
@@ -61,9 +62,16 @@ proto::JsonLimits json_limits(const config::ServerConfig& config) {
 }
 
 std::vector<engine::TokenId> encode(const engine::Tokenizer& tokenizer, std::string_view text,
-                                    const std::string& param) {
+                                    const std::string& param,
+                                    const engine::EncodeOptions& options) {
   try {
-    return tokenizer.encode(text);
+    return tokenizer.encode(text, options);
+  } catch (const engine::NoTokenizerError&) {
+    throw proto::RequestError(proto::invalid_request(
+        "\"" + param +
+            "\" is text, and this model has no tokenizer: give the prompt of "
+            "/v1/completions as token ids.",
+        param, "no_tokenizer"));
   } catch (const engine::NoTokenError& error) {
     throw proto::RequestError(
         proto::invalid_request(no_token_message(text, error.offset(), param), param, "no_token"));

@@ -24,6 +24,7 @@ namespace spel::server {
 /// Throws RequestError (400) naming `param`, the first character the model has no token for and, if
 /// that would help, the setting that replaces such characters.
 [[nodiscard]] std::vector<engine::TokenId> encode(const engine::Tokenizer& tokenizer,
-                                                  std::string_view text, const std::string& param);
+                                                  std::string_view text, const std::string& param,
+                                                  const engine::EncodeOptions& options = {});
 
 }  // namespace spel::server

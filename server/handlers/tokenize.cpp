@@ -75,6 +75,7 @@ Response tokenizer_info(const HandlerContext& context) {
   };
   proto::TokenizerInfo info;
   info.max_seq = engine.max_seq();
+  info.chat_template = context.lifecycle.backend()->chat.source();
   info.vocab_size = engine.vocab_size();
   info.bos = text(tokenizer.bos());
   info.eos = text(tokenizer.eos());

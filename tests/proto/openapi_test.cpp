@@ -206,7 +206,7 @@ TEST_F(Answers, OfTheRestFollowTheSchema) {
   expect_valid("TokenizeResponse", one_part(TokenizeAnswer({1, 2}, bytes, true, 8)));
   expect_valid("TokenizeResponse", one_part(TokenizeAnswer({1}, bytes, false, 8)));
   expect_valid("DetokenizeResponse", one_part(DetokenizeAnswer({1}, bytes)));
-  expect_valid("TokenizerInfo", tokenizer_info_response({8, 128, std::nullopt, "</s>"}));
+  expect_valid("TokenizerInfo", tokenizer_info_response({8, 128, "{{ x }}", std::nullopt, "</s>"}));
   expect_valid("Health", health_body());
   expect_valid("Error", health_unavailable_body("loading"));
 }
