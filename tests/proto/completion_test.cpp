@@ -41,8 +41,8 @@ TEST(Completion, APromptAloneGetsTheDocumentedDefaults) {
   EXPECT_FALSE(options.temperature.has_value());
   EXPECT_FALSE(options.top_p.has_value());
   EXPECT_FALSE(options.top_k.has_value());
-  EXPECT_EQ(options.min_p, 0.0F);
-  EXPECT_EQ(options.repetition_penalty, 1.0F);
+  EXPECT_FALSE(options.min_p.has_value());
+  EXPECT_FALSE(options.repetition_penalty.has_value());
   EXPECT_EQ(options.n, 1U);
   EXPECT_FALSE(options.seed);
   EXPECT_FALSE(options.logprobs);
